@@ -42,7 +42,7 @@ round: $(call layer,lab) ## for instructors: collect, grade, write feedback and 
 	@$(checker) round $(call argument,ASSIGNMENT) --course "$${COURSE:-course}" $(call option,--jobs,JOBS) $(if $(RELEASE),--release)
 
 extension: $(call layer,lab) ## for instructors: STUDENT=anna has DAYS=2 more for ASSIGNMENT=p1_naive_softmax of COURSE=course
-	@$(checker) extension $(call argument,ASSIGNMENT) $(call argument,STUDENT) $(call argument,DAYS) --course "$${COURSE:-course}"
+	@$(checker) extension $(call argument,ASSIGNMENT) $(call option,--student,STUDENT) $(call option,--days,DAYS) --course "$${COURSE:-course}"
 
 grade: $(call layer,$(if $(CLUSTER),cluster,lab)) ## for instructors: grade all that COURSE=course has collected, on all cores (JOBS=2, CSV=FILE, PROPERTIES=FILE)
 	@$(checker) grade --course "$${COURSE:-course}" $(call argument,FILE) $(call option,--jobs,JOBS) $(call option,--cluster,CLUSTER) $(call option,--csv,CSV) $(call option,--properties,PROPERTIES)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
-import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +20,7 @@ from checker.course.saving import replace_whole, replacing
 from checker.course.status import ExitStatus, Misuse
 from checker.grading import settings
 from checker.grading.crew import CrewLost, WorkerLost, local
-from checker.grading.found import NothingFound, Work, found
+from checker.grading.found import NothingFound, Work, collected
 from checker.grading.grade import NotReady, not_installed, terms_for_grading
 from checker.grading.key import KeyProblem
 from checker.grading.overview import page, student
@@ -31,6 +29,7 @@ from checker.grading.overview.tally import tallies, to_csv
 from checker.grading.settings import Settings, SettingsError
 from checker.grading.viva import page as sheets
 from checker.grading.viva.questions import MOST, WANTED, Own, Question, accepted, questions
+from checker.nbgrader.students import students
 from checker.report.screen import console, say
 
 _NAMED = 20  # students in a sentence
@@ -62,12 +61,12 @@ def class_report(folder: Path, one: str | None, names: bool, file: Path | None) 
 
 
 def _of_class(course: Settings, names: bool, file: Path) -> None:
-    works = [work for work in found([course.folder / "submitted"], course.puzzles) if work.puzzle in course.puzzles]
+    works = [work for work in collected(course.folder, course.puzzles) if work.puzzle in course.puzzles]
     handed_in = {work.puzzle for work in works}
     released = {one for one, stem in ladder.stems().items() if (course.folder / "release" / stem).is_dir()}
     waiting_for = [one for one in course.puzzles if one not in handed_in | released]
     course = replace(course, puzzles=tuple(one for one in course.puzzles if one not in waiting_for))
-    every = tallies(works, _seen(works, course.folder), course, _known(course.folder))
+    every = tallies(works, _seen(works, course.folder), course, students(course.folder))
     replace_whole(file, page.html(every.values(), course, names).encode(), mode=0o600)
     with replacing(file.with_suffix(".csv")) as table:
         to_csv(every.values(), table)
@@ -91,18 +90,6 @@ def _seen(works: Sequence[Work], folder: Path) -> list[Seen]:
             every[number] = answer if isinstance(answer, Seen) else Seen(problem=lost)
             bar.advance(task)
     return every
-
-
-def _known(folder: Path) -> set[str]:
-    """The students in nbgrader's gradebook; nobody if there is none yet."""
-    path = folder / "gradebook.db"
-    if not path.exists():
-        return set()
-    try:
-        with contextlib.closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as book:
-            return {str(id) for (id,) in book.execute("SELECT id FROM student")}
-    except sqlite3.Error as error:
-        raise Misuse(f"{path} cannot be read: {error}.") from error
 
 
 def _of_student(course: Settings, name: str, file: Path) -> None:
@@ -162,7 +149,7 @@ def viva(puzzle: str, folder: Path, students: tuple[str, ...], file: Path | None
 
 def _accepted(screen: Console, puzzle_id: str, course: Settings, students: Sequence[str]) -> list[Own]:
     """Who is accepted, of those that are wanted; the others are named. Raises Misuse if nobody is."""
-    works = [one for one in found((course.folder / "submitted",), course.puzzles) if one.puzzle == puzzle_id]
+    works = [one for one in collected(course.folder, course.puzzles) if one.puzzle == puzzle_id]
     if strange := sorted(set(students) - {one.student for one in works}):
         raise Misuse(f"Nothing was handed in for puzzle {puzzle_id} by {_some(strange)}.")
     looked = [(one, accepted(one, course)) for one in works if not students or one.student in students]

@@ -26,7 +26,7 @@ from checker.course.verdict import Status, Verdict
 from checker.grading import batch, export, settings
 from checker.grading.crew import Crew, CrewLost, NoCrew, local
 from checker.grading.export import Row
-from checker.grading.found import NothingFound, Work, found, some_of
+from checker.grading.found import NothingFound, Work, collected, found, some_of
 from checker.grading.grade import NotReady, terms_for_grading
 from checker.grading.key import KeyProblem
 from checker.report.screen import console, say
@@ -76,7 +76,7 @@ def grade_all(
     screen, started = console(), time.monotonic()
     try:
         course = settings.read(folder.absolute())
-        every = found(places or (folder / "submitted",), course.puzzles)
+        every = found(places, course.puzzles) if places else collected(folder, course.puzzles)
         works = [work for work in every if work.puzzle in course.puzzles]
         others = list(_left_out(work for work in every if work.puzzle not in course.puzzles))
         if not works:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
+import re
 import statistics
 import time
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
+from datetime import datetime, timezone
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -25,6 +28,7 @@ from checker.grading.extension import extend
 from checker.grading.grade import NotReady, not_installed, terms_for_grading
 from checker.grading.key import KeyProblem
 from checker.nbgrader.filled import number
+from checker.nbgrader.students import students
 from checker.report.screen import console, say
 
 if TYPE_CHECKING:
@@ -51,13 +55,19 @@ def handout(assignment: str | None, folder: Path, due: str | None) -> None:
 
     course = settings.read(folder.absolute())
     assignment = _named(assignment, course)
+    if due is not None and not re.fullmatch(r"\d{4}-\d\d-\d\d( \d\d:\d\d(:\d\d)?( [\w+:/-]+)?)?", due):
+        raise Misuse(
+            f'{one_line(due)} is no time that everybody reads alike. Write one such as "2030-05-10 12:00 UTC".'
+        )
     try:
         desk = hand_out(course, assignment, due)
     except ValueError as error:
-        raise Misuse(f'{due!r} is no time. Write one such as "2030-05-10 12:00 UTC".') from error
+        raise Misuse(f'{one_line(due or "")} is no time. Write one such as "2030-05-10 12:00 UTC".') from error
     except Stopped as problem:
         raise Misuse(f"{assignment} was not handed out: {one_line(str(problem), LONGEST)}") from problem
     when = desk.due()
+    if when is not None and when < datetime.now(timezone.utc).replace(tzinfo=None):
+        say(console(), "This deadline has passed.")
     say(
         console(), f"{assignment} is handed out" + (f", until {when:%Y-%m-%d %H:%M} UTC." if when else "; no deadline.")
     )
@@ -65,18 +75,22 @@ def handout(assignment: str | None, folder: Path, due: str | None) -> None:
 
 @click.command()
 @_of_assignment
-@click.argument("student")
-@click.argument("days", type=click.FloatRange(min=0))
+@click.option("--student", help="Whose, by the name in nbgrader.")
+@click.option("--days", type=click.FloatRange(min=0), help="Days beyond the deadline of all.")
 @of_course
 @as_misuse(settings.SettingsError, OSError)
-def extension(assignment: str | None, student: str, days: float, folder: Path) -> None:
-    """Give STUDENT so many DAYS beyond the deadline of ASSIGNMENT, in course.toml; 0 takes them back.
+def extension(assignment: str | None, student: str | None, days: float | None, folder: Path) -> None:
+    """Give a student so many days beyond the deadline of ASSIGNMENT, in course.toml; 0 takes them back.
 
     It counts from the next `round` on.
     """
     course = settings.read(folder.absolute())
     assignment = _named(assignment, course)
+    if student is None or days is None:
+        raise Misuse("Say who has how many days more: STUDENT=anna DAYS=2.")
     extend(course, assignment, student, days)
+    if student not in students(course.folder) and not (course.folder / "submitted" / student).exists():
+        say(console(), f"nbgrader does not know {one_line(student)} yet: look whether that is the name.")
     say(console(), f"{one_line(student)} has {number(days)} days more for {assignment}, from the next round on.")
 
 
@@ -105,7 +119,7 @@ def round(assignment: str | None, folder: Path, release: bool, jobs: int) -> NoR
             raise Misuse(f"{missing}.")
         terms_for_grading(course)  # better to say now what is missing than in every process
     try:
-        with progress(screen) as tell, local(jobs) if puzzle_id else nullcontext() as crew:
+        with _alone(course.records), progress(screen) as tell, local(jobs) if puzzle_id else nullcontext() as crew:
             made = make_round(course, assignment, crew, tell, release=release)
     except (OSError, CrewLost, Stopped) as problem:
         why = reason(problem) if isinstance(problem, OSError) else str(problem)
@@ -115,6 +129,18 @@ def round(assignment: str | None, folder: Path, release: bool, jobs: int) -> NoR
         say(screen, line)
     say(screen, f"Grades, in {time.monotonic() - started:.0f} s:", str(folder / "grades.csv"))
     raise SystemExit(ExitStatus.FAULT if made.faults else ExitStatus.ACCEPTED)
+
+
+@contextmanager
+def _alone(records: Path) -> Iterator[None]:
+    """One round at a time in a course: two would collect into each other's folders. Raises Misuse, OSError."""
+    records.mkdir(exist_ok=True, mode=0o700)
+    with (records / "round.lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise Misuse("Another round is under way in this course. Type it again when that has ended.") from error
+        yield
 
 
 def _named(assignment: str | None, course: settings.Settings) -> str:
@@ -141,18 +167,19 @@ def _told(assignment: str, made: Round, *, released: bool) -> Iterator[str]:
         yield f"{assignment}: nobody is graded."
     if made.pages:
         yield f"Feedback: {len(made.pages)} new pages{', released' if released else ', not released (RELEASE=1)'}."
+    if made.said:
+        yield "nbgrader says:"
+        yield from (f"  {_line(line)}" for line in made.said)
     for what, some in (
-        ("Late", {name: f"−{number(points)}" for name, points in made.penalties.items()}),
+        ("Late", {name: f"−{number(points)}" for name, points in made.late.items()}),
         ("Not handed in", dict.fromkeys(made.absent, "")),
+        ("The checker or the machine failed: type it again", made.faults),
+        ("Graded by hand, and judged anew since: look again", made.again),
         ("Waiting for you", made.waiting),
     ):
         if some:
             yield f"{what}: {len(some)}"
             yield from (f"  {_line(name)}{': ' * bool(why)}{_line(why)}" for name, why in some.items())
-    for what, lines in (("nbgrader says", made.said), ("The checker or the machine failed", made.faults)):
-        if lines:
-            yield f"{what}:"
-            yield from (f"  {_line(line)}" for line in lines)
 
 
 def _line(text: str) -> str:

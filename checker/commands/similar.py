@@ -14,7 +14,7 @@ from checker.commands.problems import as_misuse, writing
 from checker.course import ladder
 from checker.course.saving import replace_whole
 from checker.grading.chosen import Unresolved, chosen
-from checker.grading.found import NothingFound, Work, found
+from checker.grading.found import NothingFound, Work, collected, found
 from checker.grading.similar import pairs
 from checker.grading.similar.page import html
 from checker.report.screen import console, say
@@ -36,7 +36,7 @@ def similar(places: tuple[Path, ...], folder: Path, puzzle: str | None, against:
     puzzle_id = None if puzzle is None else ladder.id_of(puzzle)
     screen = console()
     with as_misuse(NothingFound):
-        works = [work for work in found(places or (folder / "submitted",)) if puzzle_id in (None, work.puzzle)]
+        works = [work for work in (found(places) if places else collected(folder)) if puzzle_id in (None, work.puzzle)]
         others = [] if against is None else found((against,))
     with screen.status("reading"):
         handed, earlier = _read(works), _read(others, f"{against}: ")

@@ -172,10 +172,11 @@ def _nbgrader() -> Fact:
     if found is None:
         instructors = find_spec("checker.grading") is not None  # students' copies have no such part
         return _fact(name, False, "", "is not installed.", needed_for, "make course" if instructors else "make lab")
-    there = shutil.which("nbgrader") is not None and shutil.which("alembic") is not None
-    missing = f"{found} is installed, but it and alembic, which it starts, are not on PATH."
+    on_path = shutil.which("nbgrader") is not None and shutil.which("alembic") is not None
     typed = f'export PATH="{Path(sys.executable).parent}:$PATH"'
-    return _fact(name, there, f"{found}.", missing, needed_for, typed)
+    return _fact(
+        name, True, f"{found}." if on_path else f"{found}. Before its own commands, type: {typed}", "", needed_for
+    )
 
 
 def _exchange() -> Iterator[Fact]:

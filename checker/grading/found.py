@@ -90,6 +90,18 @@ def of_assignment(folder: Path) -> tuple[Path, ...]:
     return in_folder(folder) or tuple(path for path in _plain(folder) if path.name not in _NBGRADERS)
 
 
+def any_handed_in(folder: Path) -> bool:
+    """Whether there is anything in a folder of nbgrader's that a student has handed in."""
+    return any(path.name not in _NBGRADERS for path in folder.iterdir())
+
+
+def collected(course: Path, puzzles: Collection[str] = ladder.RUNGS) -> list[Work]:
+    """All submissions that a course has collected. Raises NothingFound."""
+    if not (course / "submitted").is_dir():
+        raise NothingFound(f"Nothing has been collected in {course} yet. Type: make round ASSIGNMENT=…")
+    return found((course / "submitted",), puzzles)
+
+
 def puzzle_of(path: Path, puzzles: Collection[str]) -> str | None:
     """The puzzle that a file's name says it is for, which may be none of those that are expected."""
     named = _named(path, puzzles)

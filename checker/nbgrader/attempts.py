@@ -14,7 +14,7 @@ from checker.course.clean import one_line
 from checker.doctor.exchange import DEFAULT, named
 from checker.grading.cells import Handed
 from checker.grading.chosen import Unresolved, chosen, chosen_in
-from checker.grading.found import NothingFound, found
+from checker.grading.found import NothingFound, collected
 from checker.grading.grade import CheckerFault, NotInstalled, verdict_on
 from checker.grading.overview.student import Attempt
 from checker.grading.settings import Settings
@@ -52,7 +52,7 @@ def _in_exchange(course: Settings, student: str, puzzle_id: str) -> Iterator[tup
 def _collected(course: Settings, student: str, puzzle_id: str) -> Iterator[Attempt]:
     """What lies in `submitted/`, if nothing came through the exchange."""
     with contextlib.suppress(NothingFound):
-        for work in found([course.folder / "submitted"]):
+        for work in collected(course.folder):
             if (work.student, work.puzzle) == (student, puzzle_id):
                 yield _attempt(course, puzzle_id, "as it was collected", partial(chosen, work))
 

@@ -162,14 +162,14 @@ class Judge(NbGraderPreprocessor):
         try:
             path, notebook = one.chosen()
             outputs += [_told(notebook.notes)] if notebook.notes else []
+            if notebook.submission is None:  # somebody may read it all the same, and then it might be right
+                raise Unresolved(notebook.problem.rstrip("."))
             verdict = verdict_on(puzzle.id, notebook, path.name, one.course)
             outputs += _outputs(shown_with(verdict, one.course.detail(puzzle.id)))
-            if notebook.submission is None:  # somebody may read it all the same, and then it might be right
-                resources[FAULT] = notebook.problem
         except (CheckerFault, Unresolved) as fault:
             resources[FAULT] = str(fault)
             self.log.error("%s could not be judged, and is left to be graded by hand: %s", one.folder, fault)
-            outputs.append(_told([f"{fault}. So there is no score yet." if isinstance(fault, Unresolved) else _FAULT]))
+            outputs.append(_told([f"{fault}. So it is graded by hand." if isinstance(fault, Unresolved) else _FAULT]))
         for cell in nb.cells:
             if cell.cell_type == "code":
                 marks = cell.metadata.get("nbgrader", {})

@@ -18,12 +18,13 @@ from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile, ZipFile
 
+from nbgrader.api import Gradebook
 from nbgrader.exchange import ExchangeError
 from nbgrader.exchange.default import ExchangeCollect
 from nbgrader.plugins import ExtractorPlugin, FileNameCollectorPlugin
 
 from checker.grading import settings
-from checker.grading.found import MOST_DEEP, Download, download
+from checker.grading.found import MOST_DEEP, Download, any_handed_in, download
 
 MOST_BYTES, MOST_FILES = 100 << 20, 1000  # in a student's own archive
 _NO_ARCHIVE = (OSError, BadZipFile, zlib.error, EOFError, ValueError, RuntimeError, NotImplementedError)
@@ -39,8 +40,10 @@ class CollectAllowed(ExchangeCollect):
         super().init_src()
         self.src_records = [record for record in self.src_records if record["username"] is not None]
         extended = settings.read(Path(self.coursedir.root)).extension.get(self.coursedir.assignment_id, {})
-        for name in sorted(extended.keys() - {record["username"] for record in self.src_records}):
-            self.log.warning("course.toml gives %s an extension, and nobody of this name has handed in", name)
+        with Gradebook(self.coursedir.db_url, self.coursedir.course_id) as book:
+            known = {student.id for student in book.students}
+        for name in sorted(extended.keys() - known - {record["username"] for record in self.src_records}):
+            self.log.warning("course.toml gives %s an extension, and nobody of this name is known", name)
 
     def _path_to_record(self, path: str) -> dict[str, Any]:
         """What a submission's name says. Anybody may write to the exchange: nbgrader would stop at an odd name."""
@@ -70,6 +73,14 @@ class CollectAllowed(ExchangeCollect):
         nbgrader would keep the newer one, which was collected before course.toml limited attempts.
         """
         course = self.coursedir
+        for record in self.src_records:
+            folder = Path(course.format_path(course.submitted_directory, record["username"], course.assignment_id))
+            if (
+                folder.is_dir()
+                and not any_handed_in(folder)
+                and any_handed_in(Path(self.inbound_path, record["filename"]))
+            ):
+                shutil.rmtree(folder)  # somebody has broken off, or has taken the files out
         if self.update and settings.read(Path(course.root)).allowed_attempts(course.assignment_id):
             for record in self.src_records:
                 folder = course.format_path(course.submitted_directory, record["username"], course.assignment_id)
@@ -84,6 +95,8 @@ class CollectAllowed(ExchangeCollect):
 
         nbgrader follows links, with the rights of whoever collects: to the key, or to another student's work.
         """
+        part = Path(dest).with_name(f".{Path(dest).name}.part")
+        shutil.rmtree(part, ignore_errors=True)
         with tempfile.TemporaryDirectory() as folder:
             own = Path(folder) / "submission"  # where nobody can exchange a file for a link any more
             try:
@@ -91,10 +104,12 @@ class CollectAllowed(ExchangeCollect):
                 # As nbgrader named the folder; what the student may have written would decide whether it is late, and
                 # the next collection would stop at what is no time.
                 (own / "timestamp.txt").write_text(Path(src).name.rsplit("+", 3)[2], encoding="utf-8")
-                super().do_copy(str(own), dest, log)
+                super().do_copy(str(own), str(part), log)
+                part.rename(dest)  # whoever breaks off leaves a whole submission there, or none
             except (OSError, RuntimeError) as problem:  # shutil.Error, too; RuntimeError: nbgrader's, too big
                 self.log.error("%s was not collected: %s", src, problem)
-                shutil.rmtree(dest, ignore_errors=True)
+            finally:
+                shutil.rmtree(part, ignore_errors=True)
 
     def _copy_plain(self, src: str, own: Path) -> None:
         """Copy plain files only. The student may change the folder meanwhile, so what was opened is what is asked."""
@@ -179,7 +194,7 @@ class WhoseFile(FileNameCollectorPlugin):
     def collect(self, submitted_file: str) -> dict[str, str] | None:
         """The student, and a name for the file; None if nothing says whose it is."""
         path = Path(submitted_file)
-        if self.named_regexp or path.suffix not in self.valid_ext:
+        if self.named_regexp or (path.suffix not in self.valid_ext and path not in self._names):
             own: dict[str, str] | None = super().collect(submitted_file)
             return own
         if path not in self._names:

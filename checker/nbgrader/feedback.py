@@ -72,6 +72,8 @@ class ReleaseFeedback(ExchangeReleaseFeedback):
 
     def _release(self, folder: Path, student: str) -> list[str]:
         """Release what is in a student's folder; the names under which. Raises OSError, ValueError."""
+        if not (folder / SECRET).exists():
+            raise ValueError(f"it has no {SECRET}, as nbgrader submits it. Hand over what is in {folder}")
         secret = (folder / SECRET).read_text()  # as the student's nbgrader reads it
         if not secret:
             raise ValueError(f"{folder / SECRET} is empty")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import logging
 from collections.abc import Iterator
 from datetime import datetime
@@ -20,6 +21,7 @@ from checker.course.saving import replacing
 from checker.grading import settings
 from checker.grading.chosen import Unresolved, chosen_in
 from checker.grading.export import harmless
+from checker.grading.found import any_handed_in
 from checker.nbgrader.filled import GRADED, NEEDS_GRADING, NOT_HANDED_IN
 from checker.nbgrader.notebook import MOST_CELLS, own_words
 from checker.submission.read import CODE_LIMIT
@@ -81,7 +83,7 @@ class Grades(ExportPlugin):
     def _of(self, gradebook: Gradebook, assignment: str, student: str) -> dict[str, Any]:
         """Status, and what there is because of it."""
         submitted, autograded = (self._folder(step, student, assignment) for step in ("submitted", "autograded"))
-        handed_in = submitted.is_dir() and any(path.name != "timestamp.txt" for path in submitted.iterdir())
+        handed_in = submitted.is_dir() and any_handed_in(submitted)
         try:
             submission = gradebook.find_submission(assignment, student)
         except MissingEntry:
@@ -108,9 +110,11 @@ class Grades(ExportPlugin):
         if assignment not in _IDS:
             return True
         try:
-            _, now = chosen_in(submitted, _IDS[assignment], assignment)
             then = nbformat.read(autograded / f"{assignment}.ipynb", nbformat.NO_CONVERT).cells
-        except (Unresolved, OSError, ValueError):
+            _, now = chosen_in(submitted, _IDS[assignment], assignment)
+        except Unresolved as problem:  # and so it was then, or it has become so
+            return any(str(problem) in json.dumps(cell.get("outputs", []), ensure_ascii=False) for cell in then)
+        except (OSError, ValueError):
             return False
         return len(then) >= len(now.cells[:MOST_CELLS]) and all(
             was.metadata.get("nbgrader", {}).get("locked")

@@ -20,15 +20,15 @@ from checker import catalog
 from checker.course.saving import replace_whole
 from checker.grading import batch
 from checker.grading.crew import Crew
-from checker.grading.found import NothingFound, found, of_assignment
+from checker.grading.found import NothingFound, collected, of_assignment
 from checker.grading.settings import Settings
 from checker.nbgrader.assignment import check_id
-from checker.nbgrader.desk import Desk
+from checker.nbgrader.desk import Desk, Stopped
 from checker.nbgrader.filled import GRADED, NEEDS_GRADING, NOT_HANDED_IN
 from checker.nbgrader.folder import make
 
 Tell = Callable[[str, int, int], None]  # what is done, how many of how many
-BY_HAND = "Something in it is graded by hand."
+BY_HAND = "Something in it is graded by hand"
 
 
 @dataclass
@@ -40,8 +40,9 @@ class Round:
     new: list[str] = field(default_factory=list)  # graded in this round
     waiting: dict[str, str] = field(default_factory=dict)  # for a human, and why
     absent: list[str] = field(default_factory=list)
-    penalties: dict[str, float] = field(default_factory=dict)
-    faults: list[str] = field(default_factory=list)  # of the checker, or of the machine: another round may do
+    late: dict[str, float] = field(default_factory=dict)  # the points that this costs
+    again: dict[str, str] = field(default_factory=dict)  # graded by hand, and by the judge since: what both say
+    faults: dict[str, str] = field(default_factory=dict)  # of the checker, or of the machine: another round may do
     pages: list[str] = field(default_factory=list)  # whose feedback was written in this round
     said: list[str] = field(default_factory=list)  # by nbgrader
 
@@ -62,14 +63,17 @@ def make_round(course: Settings, assignment: str, crew: Crew | None, tell: Tell,
     `crew`: who judges; None for an assignment that is no puzzle.
     """
     desk, made = Desk(course, assignment), Round()
-    if _is_out_of_date(desk):
+    desk.collect()
+    points = _points_known(desk)
+    if points is None and not desk.handed_in():
+        raise Stopped(f"{assignment} was not handed out, and nobody has handed it in")
+    if desk.puzzle is not None and points != course.possible(desk.puzzle):
         make(course.folder)
         desk.generate()
-    desk.collect()
     why = dict(_judged(desk, crew, tell, made)) if crew is not None else {}
     before = _Known.read(desk)
     _autograde(desk, before, tell, made)
-    _reckon_penalties(desk)
+    _reckon_penalties(desk, made)
     _write_feedback(desk, before, tell, made)
     if release:
         desk.release_feedback()
@@ -77,23 +81,21 @@ def make_round(course: Settings, assignment: str, crew: Crew | None, tell: Tell,
     return made
 
 
-def _is_out_of_date(desk: Desk) -> bool:
-    """Whether the gradebook does not know the assignment, or other points for it than course.toml."""
+def _points_known(desk: Desk) -> float | None:
+    """The points that the gradebook knows for what is judged; None if it does not know the assignment."""
     with desk.gradebook() as book:
         try:
             cells = book.find_notebook(desk.assignment, desk.assignment).grade_cells
         except MissingEntry:
-            return True
-        if desk.puzzle is None:
-            return False
-        check = check_id(catalog.load(desk.puzzle))
-        return not any((cell.name, cell.max_score) == (check, desk.course.possible(desk.puzzle)) for cell in cells)
+            return None
+        check = "" if desk.puzzle is None else check_id(catalog.load(desk.puzzle))
+        return float(next((cell.max_score for cell in cells if cell.name == check), 0.0))
 
 
 def _judged(desk: Desk, crew: Crew, tell: Tell, made: Round) -> Iterator[tuple[str, str]]:
     """Have all judged that nobody has judged; (student, why there is no score)."""
     try:
-        every = found((desk.course.folder / "submitted",), desk.course.puzzles)
+        every = collected(desk.course.folder, desk.course.puzzles)
     except NothingFound:
         return
     works = [work for work in every if work.puzzle == desk.puzzle]
@@ -101,7 +103,7 @@ def _judged(desk: Desk, crew: Crew, tell: Tell, made: Round) -> Iterator[tuple[s
         if why := outcome.fault:
             yield outcome.work.student, why
         if outcome.fault and not outcome.unresolved:
-            made.faults.append(f"{outcome.work.student}: {outcome.fault}")
+            made.faults[outcome.work.student] = outcome.fault
 
 
 @dataclass
@@ -132,17 +134,25 @@ class _Known:
 
 def _autograde(desk: Desk, known: _Known, tell: Tell, made: Round) -> None:
     """Grade who has handed in anew, and who was graded on other terms."""
-    terms = _terms(desk)
+    terms, waiting = _terms(desk), _without_score(desk)
     students = {
         name: names
         for name in desk.handed_in()
-        if (names := _notebooks(desk, name)) and not (known.graded.get(name) == terms and desk.is_graded(name))
+        if (names := _notebooks(desk, name))
+        and not (known.graded.get(name) == terms and name not in waiting and desk.is_graded(name))
     }
     count = iter(range(1, len(students) + 1))
     desk.autograde(students, lambda: tell("grading", next(count), len(students)))
     made.new = [name for name in students if desk.is_graded(name)]
     known.graded |= dict.fromkeys(made.new, terms)
     known.keep(desk)
+
+
+def _without_score(desk: Desk) -> set[str]:
+    """Of whose work the judge has not said anything, nor a human: the reason may be gone."""
+    with desk.gradebook() as book:
+        grades = [(one.student.id, g) for one in _submissions(desk, book) for n in one.notebooks for g in n.grades]
+        return {name for name, grade in grades if grade.auto_score is None and grade.manual_score is None}
 
 
 def _terms(desk: Desk) -> str:
@@ -160,7 +170,7 @@ def _notebooks(desk: Desk, student: str) -> list[str]:
     return sorted(path.stem for path in folder.glob("*.ipynb"))
 
 
-def _reckon_penalties(desk: Desk) -> None:
+def _reckon_penalties(desk: Desk, made: Round) -> None:
     """Late penalties by what holds now: deadlines, extensions and policies may have changed, and so may scores."""
     with desk.gradebook() as book:
         for submission in _submissions(desk, book):
@@ -169,6 +179,10 @@ def _reckon_penalties(desk: Desk) -> None:
                 score, student = notebook.score, submission.student.id
                 penalty = desk.course.penalty(desk.assignment, student, score, late) if late > 0 else None
                 notebook.late_submission_penalty = None if penalty is None else min(max(penalty, 0.0), score)
+                made.late |= {student: notebook.late_submission_penalty} if late > 0 else {}
+                for grade in notebook.grades:
+                    if grade.needs_manual_grade and None not in (grade.manual_score, grade.auto_score):
+                        made.again[student] = f"{grade.manual_score:g} by hand, {grade.auto_score:g} by the judge"
         book.db.commit()
 
 
@@ -213,10 +227,8 @@ def _sum_up(desk: Desk, why: dict[str, str], made: Round) -> None:
         made.possible = row["max_score"]
         if row["status"] == GRADED:
             made.graded[student] = row["score"]
-            if row["late_submission_penalty"]:
-                made.penalties[student] = row["late_submission_penalty"]
         elif row["status"] == NEEDS_GRADING:
-            made.waiting[student] = why.get(student, BY_HAND)
+            made.waiting[student] = why.get(student, BY_HAND).rstrip(".")
         elif row["status"] == NOT_HANDED_IN:
             made.absent.append(student)
     made.new = [name for name in made.new if name in made.graded]

@@ -187,6 +187,8 @@ def notebook_of(text: str, name: str) -> dict[str, Any]:
             raise Unreadable(f"{name} is called a notebook, but holds no JSON. A script's name ends in .py.") from error
         where = f" in line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
         raise Unreadable(f"{name} is not a whole notebook: its JSON breaks off{where}. Save it again.") from error
+    if isinstance(notebook, dict) and "worksheets" in notebook:
+        raise Unreadable(f"{name} is a notebook of format 3. Open it in Jupyter and save it again, as format 4.")
     if not isinstance(notebook, dict) or not isinstance(notebook.get("cells"), list):
         raise Unreadable(f"{name} is JSON, but not a Jupyter notebook: it has no list of cells.")
     return notebook

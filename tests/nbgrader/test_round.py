@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import fcntl
 import json
 import shutil
 import zipfile
@@ -65,12 +66,17 @@ def with_another(folder: Path) -> None:
     stub.unlink()
 
 
+def of_format_3(notebook: Notebook) -> None:
+    notebook["worksheets"] = [{"cells": notebook.pop("cells")}]
+
+
 NOTEBOOKS: dict[str, Callable[[Notebook], object] | bytes] = {
     "right": filled(RIGHT),
     "wrong": filled(WRONG),
     "big": big,
     "noimport": without_imports,
     "cut": b'{"cells": [',
+    "old": of_format_3,
     "latin": json.dumps({"cells": []}).encode() + b"\xe4",
 }
 FOLDERS: dict[str, Callable[[Path], None]] = {
@@ -82,6 +88,7 @@ FOLDERS: dict[str, Callable[[Path], None]] = {
 }
 WAITING = {
     "cut": "is not a whole notebook",
+    "old": "is a notebook of format 3",
     "latin": "is not UTF-8 text",
     "archive": "There is no notebook and no .py file in it, only all.zip",
     "word": "There is no notebook and no .py file in it, only homework.docx",
@@ -173,11 +180,11 @@ def test_points_deadlines_and_extensions_count_at_once(after: tuple[Course, str]
         )
         late = typed(course, "round", "p1").output
         assert "right: −23" in late and course.scores()["right"] == 92.0
-        given = typed(course, "extension", "p1", "right", "3")
+        given = typed(course, "extension", "p1", "--student", "right", "--days", "3")
         assert given.exit_code == 0 and "# This course's own settings." in (course.folder / "course.toml").read_text()
         typed(course, "round", "p1")
         assert (course.scores()["right"], course.scores()["big"]) == (115.0, 92.0)
-        assert typed(course, "extension", "p1", "right", "0").exit_code == 0
+        assert typed(course, "extension", "p1", "--student", "right", "--days", "0").exit_code == 0
         typed(course, "round", "p1")
         assert course.scores()["right"] == 92.0
 
@@ -189,8 +196,6 @@ def test_the_deadline_is_in_the_students_notebook(course: Course) -> None:
     assert "Hand in by Friday, 10 May 2030, 12:00 UTC" in "".join(cells[1]["source"])
     course.hand_in("anna", lambda notebook: filled_below(notebook))
     assert "1 graded" in typed(course, "round", "p1").output
-    with pytest.raises(Misuse, match="is no time"):
-        typed(course, "handout", "p1", "--due", "tomorrow-ish")
     assert "2030" in typed(course, "handout", "p1").output  # again, and the deadline is kept
 
 
@@ -208,7 +213,70 @@ def test_what_a_platform_exports_is_collected(course: Course) -> None:
     notebook = json.loads(course.released().read_text())
     filled(RIGHT)(notebook)
     (archive / f"wuli_7_9_{ASSIGNMENT}.ipynb").write_text(json.dumps(notebook))
+    (archive / "doe_8_10_essay.docx").write_bytes(b"PK")
     done = typed(course, "round", "p1")
     assert done.exit_code == 0 and "1 graded" in done.output, done.output
     with (course.folder / "grades.csv").open() as file:
-        assert [(row["student_id"], row["score"]) for row in csv.DictReader(file)] == [("wuli_7", "100.0")]
+        assert [(row["student_id"], row["score"]) for row in csv.DictReader(file)] == [
+            ("doe_8", ""),
+            ("wuli_7", "100.0"),
+        ]
+
+
+def test_points_by_hand_count_and_are_told_when_something_else_was_handed_in(
+    after: tuple[Course, str], tmp_path: Path
+) -> None:
+    """Also for what nobody but a human can read."""
+    with copied(after[0].folder.parent, tmp_path / "hand") as course:
+        for name in ("word", "latin", "wrong"):
+            course.grade(name, manual_score=60.0, needs_manual_grade=False)
+        typed(course, "round", "p1")
+        typed(course, "round", "p1")
+        assert [course.scores()[name] for name in ("word", "latin", "wrong")] == [60.0] * 3
+        course.hand_in("wrong", filled(RIGHT))
+        said = " ".join(typed(course, "round", "p1").output.split())
+        assert "look again: 1 wrong: 60 by hand, 100 by the judge" in said
+
+
+def test_two_rounds_at_once_are_one(after: tuple[Course, str], tmp_path: Path) -> None:
+    with copied(after[0].folder.parent, tmp_path / "twice") as course:
+        with (course.folder / "records" / "round.lock").open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            with pytest.raises(Misuse, match="Another round is under way"):
+                typed(course, "round", "p1")
+        assert typed(course, "round", "p1").exit_code == 0
+
+
+def test_what_was_collected_in_part_is_collected_again(after: tuple[Course, str], tmp_path: Path) -> None:
+    with copied(after[0].folder.parent, tmp_path / "part") as course:
+        folder = course.folder / "submitted" / "right" / ASSIGNMENT
+        (folder / f"{ASSIGNMENT}.ipynb").unlink()
+        (folder.parent / f".{ASSIGNMENT}.part").mkdir()
+        typed(course, "round", "p1")
+        assert course.scores()["right"] == 100.0 and (folder / f"{ASSIGNMENT}.ipynb").exists()
+        assert not (folder.parent / f".{ASSIGNMENT}.part").exists()
+
+
+def test_what_nobody_was_handed_is_not_made_an_assignment(after: tuple[Course, str], tmp_path: Path) -> None:
+    with copied(after[0].folder.parent, tmp_path / "p2") as course:
+        done = typed(course, "round", "p2")
+        assert done.exit_code == 3 and "was not handed out, and nobody has handed it in" in " ".join(
+            done.output.split()
+        )
+        with Gradebook(f"sqlite:///{course.folder}/gradebook.db") as book:
+            assert [one.name for one in book.assignments] == [ASSIGNMENT]
+
+
+@pytest.mark.parametrize("due", ["10.5.2030", "tomorrow", "2030-13-45 12:00 UTC", "05/10/2030"])
+def test_a_deadline_that_may_be_another_day_is_refused(course: Course, due: str) -> None:
+    with pytest.raises(Misuse, match="is no time"):
+        typed(course, "handout", "p1", "--due", due)
+
+
+def test_who_must_say_more_is_told_what_to_type(course: Course) -> None:
+    with pytest.raises(Misuse, match="STUDENT=anna DAYS=2"):
+        typed(course, "extension", "p1")
+    with pytest.raises(Misuse, match="ASSIGNMENT=w1"):
+        typed(course, "round")
+    said = typed(course, "extension", "p1", "--student", "-nobody", "--days", "2").output
+    assert "does not know -nobody yet" in said and "-nobody has 2 days more" in said
