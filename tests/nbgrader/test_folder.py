@@ -275,7 +275,7 @@ def test_a_solution_that_does_not_fit_its_stub_is_told() -> None:
 def test_the_command_speaks_plainly(tmp_path: Path) -> None:
     done = typed("course", "here", cwd=tmp_path)
     assert done.returncode == 0 and "A new key was made" in done.stdout, done.stderr
-    assert "nbgrader generate_assignment" in done.stdout
+    assert "make handout ASSIGNMENT=w1_vector_add" in done.stdout
     assert "Nothing has changed." in typed("course", "here", cwd=tmp_path).stdout
     (tmp_path / "here" / "course.toml").write_text("id = 3")
     done = typed("course", "here", cwd=tmp_path)

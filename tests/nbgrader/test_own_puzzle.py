@@ -58,7 +58,7 @@ def test_a_course_that_is_older_has_it_once_it_is_named(clone: Path) -> None:
     assert not (course / "source" / OWN).exists()
     (course / "course.toml").write_text('id = "old"\npuzzles = ["M1"]\n')
     done = made(clone)
-    assert (course / "source" / OWN).exists() and "generate_assignment m1_softmax" in done.stdout
+    assert (course / "source" / OWN).exists() and "ASSIGNMENT=m1_softmax" in done.stdout
     assert "source/p1_naive_softmax, source/p2_safe_softmax" in done.stdout  # they stay, and that is said
 
 
