@@ -127,7 +127,7 @@ class CaseMaker:
         return [
             case("three whole blocks", ("any-length", "traffic"), whole, (0, 0)),
             case("seven short of a block", "any-length", short),
-            case("one short of two blocks", "any-length", normal("two", 2, 2 * block - 1)),
+            case("one short of two blocks", "any-length", normal("two", 2, 2 * block - 1), (0, 0)),
             case("a single column", "any-length", normal("one", 2, 1)),
             case("every kind of row", ("values", "traffic"), every, kinds=(*kinds,)),
             case("x and y strided differently", "strides", normal("strides", 3, 2 * block + 1), unequal_gaps(gaps)),
