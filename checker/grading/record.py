@@ -88,22 +88,24 @@ def known(puzzle_id: str, submission: Submission, course: Settings) -> Verdict |
 def with_lines(verdict: Verdict, submission: Submission) -> Verdict:
     """A recorded verdict on a submission: each finding with the lines that it points at, as they were handed in."""
     texts = {chunk.cell: chunk.text.split("\n") for chunk in submission.chunks}
-    own = _with_source(verdict, lambda cell, number: clean(texts[cell][number - 1]))
+    # Lines below the program are no part of it, and here there may be none: the same slice is then empty.
+    own = _with_source(verdict, lambda cell, number: [clean(line) for line in texts[cell][number - 1 : number]])
     return replace(own, submission_sha256=submission.sha256)
 
 
-def _with_source(verdict: Verdict, line: Callable[[int | None, int], str]) -> Verdict:
-    """A verdict with these texts of the lines that it shows, by cell and number."""
+def _with_source(verdict: Verdict, lines: Callable[[int | None, int], list[str]]) -> Verdict:
+    """A verdict with these texts of the lines that it shows, by cell and number: one for each, or none."""
     findings = []
     for one in verdict.findings:
-        source = tuple((number, line(one.where.cell, number)) for number, _ in one.where.source)
+        shown = [(number, lines(one.where.cell, number)) for number, _ in one.where.source]
+        source = tuple((number, line) for number, found in shown for line in found)
         findings.append(replace(one, where=replace(one.where, source=source)))
     return replace(verdict, findings=tuple(findings))
 
 
 def keep(path: Path, of: dict[str, Any], verdict: Verdict) -> None:
     """Write a result down, whole or not at all. OSError."""
-    bare = replace(_with_source(verdict, lambda cell, number: ""), submission_sha256="")
+    bare = replace(_with_source(verdict, lambda cell, number: [""]), submission_sha256="")
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     replace_whole(path, msgspec.json.encode(_Record(of, bare)))
 

@@ -100,10 +100,10 @@ def _judged(desk: Desk, crew: Crew, tell: Tell, made: Round) -> Iterator[tuple[s
         return
     works = [work for work in every if work.puzzle == desk.puzzle]
     for outcome in batch.grade(works, desk.course.folder, crew, tell):
-        if why := outcome.fault:
-            yield outcome.work.student, why
-        if outcome.fault and not outcome.unresolved:
-            made.faults[outcome.work.student] = outcome.fault
+        if outcome.fault:
+            yield outcome.work.student, outcome.fault
+            if not outcome.unresolved:
+                made.faults[outcome.work.student] = outcome.fault
 
 
 @dataclass

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from checker.course.puzzle import Kernel
 from checker.submission.extract import NotASubmission, Program, extract
 from checker.submission.lint import lint
+from checker.submission.nodes import is_text
 from checker.submission.read import Submission
 
 
@@ -45,16 +46,8 @@ def _bare(function: ast.FunctionDef) -> str:
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if isinstance(body, list):
-            body[:] = [one for one in body if not _is_docstring(one)] or [ast.Pass()]
+            body[:] = [one for one in body if not (isinstance(one, ast.Expr) and is_text(one.value))] or [ast.Pass()]
     return ast.unparse(tree)
-
-
-def _is_docstring(statement: ast.stmt) -> bool:
-    return (
-        isinstance(statement, ast.Expr)
-        and isinstance(statement.value, ast.Constant)
-        and isinstance(statement.value.value, str)
-    )
 
 
 def _placed(submission: Submission, program: Program) -> Iterator[str]:

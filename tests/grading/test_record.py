@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checker import catalog
+from checker.check import check
 from checker.course.places import PACKAGE
 from checker.grading import record
 from checker.submission.extract import extract
@@ -135,6 +136,17 @@ def test_no_line_that_was_handed_in_is_recorded(tmp_path: Path) -> None:
     record.keep(path, OF, verdict)
     for _, line in verdict.findings[0].where.source:
         assert not line.strip() or line.strip() not in path.read_text()
+
+
+def test_who_has_less_below_the_kernel_gets_a_report_as_well() -> None:
+    """The lines around a finding may reach below the program, into what only the first one has there."""
+    wrong = SOLUTION.replace(", mask=mask)", ")").rstrip()
+    first, other = (from_cells([("code", text)], "p1.ipynb") for text in (f"{wrong}\n# one\n# two\n", wrong))
+    assert record.identity("p1", first, JUDGING) == record.identity("p1", other, JUDGING)
+    verdict = check("p1", first).verdict
+    assert "# one" in [line for _, line in verdict.findings[0].where.source]
+    lines = [line for _, line in record.with_lines(verdict, other).findings[0].where.source]
+    assert lines == wrong.split("\n")[-len(lines) :] != []
 
 
 COMMENTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Zl", "Zp"]), max_size=20)
