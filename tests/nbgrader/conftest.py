@@ -56,9 +56,10 @@ def nbgrader(*arguments: str, cwd: Path) -> Done:
         status = int(end.code or 0)
     finally:
         Validator.stream = stream
-        type(app).clear_instance()
-        if app.subapp is not None:
-            type(app.subapp).clear_instance()
+        each = app
+        while each is not None:  # `db student add` is four apps, one inside the other
+            type(each).clear_instance()
+            each = each.subapp
         os.chdir(before)
     return Done(status, said.getvalue())
 
