@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from checker.box import standin
-from checker.box.exchange import STARTUP_SECONDS, BoxFailed, Ending, Received
-from checker.box.folders import own_folder
+from checker.box.exchange import STARTUP_SECONDS, Ending, Received
+from checker.box.folders import own_folder, place
 from checker.box.here import interpreter, passed
 from checker.box.parent import BoxResult, Limits, Pass, believed, not_done, request
-from checker.box.processes import command_of, paths
+from checker.box.processes import BoxFailed, command_of, paths
 from checker.box.protocol import wire
 from checker.box.protocol.device import Device
 
@@ -40,7 +40,7 @@ class Alone:
         self._stack = ExitStack()
         self._folder = self._stack.enter_context(own_folder())
         command = command_of(__name__, self._folder, self.limits.output_bytes, path=[*paths(), str(standin.CARRIED)])
-        self._complaint = tempfile.TemporaryFile()
+        self._complaint = tempfile.TemporaryFile(dir=place())
         streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": self._complaint}
         self._process = subprocess.Popen(command, cwd=self._folder, **streams)  # type: ignore[call-overload]
         return self

@@ -14,11 +14,12 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
-from checker.box.exchange import BoxFailed, Ending, Exchange, Received, TooBusy
+from checker.box.exchange import Ending, Exchange, Received, TooBusy
 from checker.box.host import COMPILER, Host, Server
 from checker.box.inside import seccomp
 from checker.box.inside.lowering import ASSEMBLER
 from checker.box.parent import Limits
+from checker.box.processes import BoxFailed
 from checker.box.protocol import wire
 from checker.box.protocol.results import KernelError, MalformedAnswer, parse_error
 

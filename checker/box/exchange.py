@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Any
 
 from checker.box.host import Server
-from checker.box.processes import Sleep, in_memory
+from checker.box.processes import BoxFailed, Sleep, in_memory
 
 STARTUP_SECONDS = 120.0  # to import Triton, also from a cold disk
 _BETWEEN_LOOKS = 1.0  # seconds
@@ -31,14 +31,6 @@ class Ending(str, Enum):
     WAITED = "waited"  # for something, where nothing can be waited for
     FLOODED = "flooded"
     STOPPED = "stopped"  # by us, because of how the other one ended
-
-
-class BoxFailed(RuntimeError):
-    """The box did not start: a sentence with what it complained of."""
-
-
-class TooLittle(BoxFailed):
-    """Whoever started us may use too little of something, so nothing can be said of the submission: a sentence."""
 
 
 class TooBusy(RuntimeError):

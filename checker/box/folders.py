@@ -13,16 +13,26 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from checker.box.processes import TooLittle
+
 PREFIX = "flash-puzzles-box-"
 _BEING_MADE = 60.0  # seconds: a folder that is younger may not be locked yet
 _fcntl: Any = import_module("fcntl") if find_spec("fcntl") else None  # not on every system
+
+
+def place() -> str:
+    """Where temporary files lie. Raises TooLittle."""
+    try:
+        return tempfile.gettempdir()
+    except FileNotFoundError as error:
+        raise TooLittle("No folder for temporary files can be written to; TMPDIR may name one.") from error
 
 
 @contextmanager
 def own_folder() -> Iterator[str]:
     """A temporary folder. Whoever has made it holds a lock on it, which the system lifts however that process ends."""
     with suppress(OSError):
-        _clear(Path(tempfile.gettempdir()))
+        _clear(Path(place()))
     with tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as path:
         if _fcntl is None:
             yield path
@@ -35,9 +45,9 @@ def own_folder() -> Iterator[str]:
             os.close(descriptor)
 
 
-def _clear(place: Path) -> None:
+def _clear(folder: Path) -> None:
     """Remove folders of ours that nobody holds any more."""
-    for path in place.glob(f"{PREFIX}*") if _fcntl is not None else ():
+    for path in folder.glob(f"{PREFIX}*") if _fcntl is not None else ():
         with suppress(OSError):
             seen = path.lstat()
             if seen.st_uid != os.getuid() or time.time() - seen.st_mtime < _BEING_MADE:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from checker.box import standin
-from checker.box.folders import own_folder
+from checker.box.folders import own_folder, place
 from checker.box.processes import Started, command_of, environment
 from checker.box.protocol.device import Device
 
@@ -46,7 +46,7 @@ class Server:
         with ExitStack() as stack:
             self.channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             stack.enter_context(self.channel)
-            self._complaint = stack.enter_context(tempfile.TemporaryFile())
+            self._complaint = stack.enter_context(tempfile.TemporaryFile(dir=place()))
             with theirs:
                 main = "checker.box.inside.harness", (theirs.fileno(), module, at_once, kept)
                 streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL}

@@ -12,9 +12,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from checker.box.exchange import Ending, Exchange, Received, TooBusy, TooLittle
+from checker.box.exchange import Ending, Exchange, Received, TooBusy
 from checker.box.host import Host
 from checker.box.inside import seccomp
+from checker.box.processes import TooLittle
 from checker.box.protocol import wire
 from checker.box.protocol.device import Device
 

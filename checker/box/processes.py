@@ -19,6 +19,14 @@ _ROOT = Path(__file__).parents[2]
 _GONE_SECONDS = 10  # more than the kernel needs to end a namespace
 
 
+class BoxFailed(RuntimeError):
+    """The box did not start: a sentence with what it complained of."""
+
+
+class TooLittle(BoxFailed):
+    """Whoever started us may use too little of something, so nothing can be said of the submission: a sentence."""
+
+
 def environment(folder: str) -> dict[str, str]:
     """A closed environment: nothing of the caller's but where shared libraries lie, and which GPU is meant."""
     closed = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")

@@ -114,6 +114,8 @@ def main() -> NoReturn:
         with contextlib.suppress(Exception):
             click.echo(f"The report could not be made: {type(error).__name__}: {error}", err=True)
         _leave(ExitStatus.FAULT)
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # what is left is Python's own end
 
 
 def _leave(status: ExitStatus) -> NoReturn:

@@ -21,10 +21,12 @@ from checker.report.screen import console, say
 def doctor(as_json: bool) -> NoReturn:
     """Say what this machine can do, what is missing, and how to get it.
 
-    Exit status 0 if submissions can be graded here, in a cage of tier A or B; 1 if not.
+    Exit status 0 if submissions can be graded here, in a cage of tier A or B; 1 if not. In a student's copy of the
+    course: 0 if kernels can be checked.
     """
     found = diagnosis()
-    status = ExitStatus.ACCEPTED if found.can_grade else ExitStatus.REFUSED
+    able = found.can_grade if found.tier else found.can_check
+    status = ExitStatus.ACCEPTED if able else ExitStatus.REFUSED
     if as_json:
         click.echo(json.dumps({**asdict(found), "can_grade": found.can_grade}, indent=2))
     else:
@@ -41,7 +43,9 @@ def show(found: Diagnosis) -> None:
             screen.print()
             say(screen, f"{fact.name}, {f'for {fact.needed_for}' if fact.needed_for else 'if you like'}:", *fact.remedy)
     screen.print()
-    if found.can_grade:
+    if not found.tier:
+        say(screen, "✓ Kernels can be checked here." if found.can_check else "✗ Kernels cannot be checked here.")
+    elif found.can_grade:
         whose = {"A": "each grader has a user of its own", "B": "as you, in a user namespace"}[found.tier]
         say(screen, f"✓ Submissions can be graded here: tier {found.tier}, bubblewrap, {whose}.")
         if found.tier == "B":

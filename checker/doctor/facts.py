@@ -7,6 +7,7 @@ import platform
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -15,11 +16,13 @@ from pathlib import Path
 
 from checker.box import standin
 from checker.box.cage.cage import NoCage, claim
+from checker.box.compiling import cache_folder
 from checker.box.inside import seccomp
 from checker.box.parent import gpu_missing
 from checker.box.protocol import supported
 from checker.doctor import exchange
 
+CHECKING = "checking"  # what a thing may be needed for
 SETTINGS = Path("/proc/sys")  # of the kernel
 _PYTHONS = ((3, 10), (3, 14))
 _MACHINES = ("x86_64", "aarch64")
@@ -68,17 +71,24 @@ class Diagnosis:
     """All facts, and the tier that grading would have here."""
 
     facts: tuple[Fact, ...]
-    tier: str  # A, B or C
-    why: str
+    tier: str = ""  # A, B or C; nothing in a student's copy of the course, which cannot grade
+    why: str = ""
 
     @property
     def can_grade(self) -> bool:
         """Whether grading would start."""
-        return self.tier != "C"
+        return self.tier in ("A", "B")
+
+    @property
+    def can_check(self) -> bool:
+        """Whether kernels can be checked."""
+        return all(fact.there for fact in self.facts if fact.needed_for == CHECKING)
 
 
 def diagnosis() -> Diagnosis:
     """Look at this machine. Takes no longer than a bubblewrap that starts once."""
+    if not (Path(__file__).parents[1] / "grading").is_dir():
+        return Diagnosis((*_for_checking(), *_for_gpus()))
     try:
         with claim() as cage:
             tier, why = cage.tier, cage.described()
@@ -98,21 +108,37 @@ def _for_checking() -> Iterator[Fact]:
     machine = carried or (sys.platform == "linux" and platform.machine() in _MACHINES)
     fits = _PYTHONS[0] <= sys.version_info[:2] <= _PYTHONS[1] and machine
     needed = f"{here}; the course needs 3.10 to 3.14 on Linux, x86-64 or aarch64."
-    yield _fact("Python", fits, f"{here}.", needed, "checking")
+    yield _fact("Python", fits, f"{here}.", needed, CHECKING)
     triton = _version("triton")
     if carried:
         yield Fact("triton", True, "only its Python files are here: kernels run, and no compiler sees them.", "")
     elif triton is None:
-        yield _fact("triton", False, "", "is not installed.", "checking", "make check PUZZLE=1")
+        yield _fact("triton", False, "", "is not installed.", CHECKING, "make check PUZZLE=1")
     else:
         found = f"{triton}; {tried}" if (tried := supported.untried(triton)) else f"{triton}."
         missing = f"{triton} is too old. {supported.instead_of(triton)}"
-        yield _fact("triton", not supported.older(triton), found, missing, "checking")
+        yield _fact("triton", not supported.older(triton), found, missing, CHECKING)
     missing = "is not installed; python -m checker does the same without it."
     yield _fact("make", shutil.which("make") is not None, "is installed.", missing, "", "sudo apt install make")
     free = shutil.disk_usage(Path.cwd()).free
     space = f"{free / (1 << 30):.0f} GB are free here; everything that make installs takes 2."
+    yield _cache()
     yield _fact("disk", free >= _LEAST_DISK, space, space)
+
+
+def _cache() -> Fact:
+    """Whether what the compiler says can be kept. Checks are silent about it, since all they lose is time."""
+    slower = "What the compiler says is not kept, so it runs at every check."
+    try:
+        folder = cache_folder()
+    except RuntimeError:
+        return Fact("cache", False, f"has no place, since nobody says where the home folder is. {slower}", "")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        return Fact("cache", False, f"{folder} cannot be written: {error.strerror}. {slower}", "")
+    return Fact("cache", True, f"{folder}.", "")
 
 
 def _for_gpus() -> Iterator[Fact]:
@@ -170,8 +196,7 @@ def _user_namespaces() -> Fact:
 def _nbgrader() -> Fact:
     name, needed_for, found = "nbgrader", "grading with nbgrader", _version("nbgrader")
     if found is None:
-        instructors = find_spec("checker.grading") is not None  # students' copies have no such part
-        return _fact(name, False, "", "is not installed.", needed_for, "make course" if instructors else "make lab")
+        return _fact(name, False, "", "is not installed.", needed_for, "make course")
     on_path = shutil.which("nbgrader") is not None and shutil.which("alembic") is not None
     typed = f'export PATH="{Path(sys.executable).parent}:$PATH"'
     return _fact(

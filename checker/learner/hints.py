@@ -24,6 +24,7 @@ class Shown:
     solved: bool
     remark: str = ""
     solution: bool = True  # whether this copy of the course has one
+    counted: bool = True  # whether the next hint will be another one
 
 
 def hints_of(puzzle_id: str, root: Path = places.ROOT) -> tuple[Hint, ...]:
@@ -61,8 +62,8 @@ def next_hint(puzzle_id: str, root: Path = places.ROOT) -> Shown:
         sentence = (
             f"progress.txt cannot be written ({error.strerror}), so this hint is not counted. All hints end the lesson."
         )
-        entry = before.progress.of(puzzle_id)
-        after = Opened(before.progress.having(puzzle_id, replace(entry, hints=seen + 1)), sentence)
+        remark = " ".join(filter(None, (before.remark, sentence)))
+        return replace(_shown(puzzle_id, every[seen : seen + 1], before, every, root), remark=remark, counted=False)
     remark = " ".join(filter(None, (before.remark, after.remark)))
     return _shown(puzzle_id, every[seen : seen + 1], replace(after, remark=remark), every, root)
 
@@ -80,6 +81,8 @@ def closing(shown: Shown, next_one: str, again: str, solution: str) -> list[tupl
     """
     if shown.total == 0:
         return [(f"Puzzle {shown.puzzle} has no hints.", "")]
+    if not shown.counted:
+        return []
     if shown.seen < shown.total:
         seen = f"{shown.seen} of {shown.total} hints seen." if shown.hints else "No hint seen so far."
         return [(f"{seen} One more:", next_one)]

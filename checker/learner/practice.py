@@ -9,7 +9,8 @@ from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
-from checker.box.exchange import TooBusy, TooLittle
+from checker.box.exchange import TooBusy
+from checker.box.processes import TooLittle
 from checker.check import Outcome, Terms, believed, check, started, unreadable
 from checker.check.lent import AnotherFirst, own
 from checker.course import ladder

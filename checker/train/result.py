@@ -16,6 +16,7 @@ from checker.train.sizes import Size
 
 SCHEMA = 1
 ONWARDS = "../docs/background/onwards.md"
+PICTURE = "train.png"
 OWN, SDPA = "your own kernels", "SDPA"
 
 
@@ -98,7 +99,7 @@ def page(training: Training, verdicts: Iterable[Verdict], solved: int, puzzles: 
         f"computed by Triton kernels that I wrote. It was trained for {training.steps} steps on {training.hardware}, "
         f"{training.date}.",
         "",
-        "![The loss over the steps: two curves, one on the other](train.png)",
+        f"![The loss over the steps: two curves, one on the other]({PICTURE})",
         "",
         f"The loss fell from {own.losses[0]:.3f} to {own.losses[-1]:.3f}. With PyTorch's own attention, from the same "
         f"start and on the same text, it fell to {beside.losses[-1]:.3f}. At no step did the two differ by more than "

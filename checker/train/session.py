@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,13 +17,15 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from checker.box.parent import torch_gpu_missing
+from checker.course.saving import replace_whole
 from checker.course.status import Misuse
 from checker.submission.read import Submission
 from checker.train import source
-from checker.train.result import OWN, SDPA, Speeds, Training
+from checker.train.result import OWN, PICTURE, SDPA, Speeds, Training
 from checker.train.sizes import TIMED_CONTEXTS, TIMED_TOKENS, Size, text_for
 
 ON_CPU = "Without --device cuda, a smaller model is trained on the CPU."
+NUMBERS = "train.json"
 LINES = 20  # of progress, where there is no terminal
 
 
@@ -40,6 +43,7 @@ class Stop:
             if self.asked:
                 raise KeyboardInterrupt
             self.asked = True
+            os.write(2, b"\nEnding after this step. Ctrl-C again ends it at once, and keeps nothing.\n")
 
         before = signal.signal(signal.SIGINT, ask)
         try:
@@ -141,15 +145,27 @@ def show(screen: Console, training: Training) -> None:
 
 
 def save(training: Training, page: str, folder: Path) -> list[Path]:
-    """Write the page, the numbers, and the picture if matplotlib is there; the files written. OSError."""
+    """Write the page, the numbers, and the picture if matplotlib is there; the files written. OSError.
+
+    One that went further stays: this one then lies beside it.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    written = [folder / "page.md", folder / "train.json"]
-    for path, text in zip(written, (page, training.to_json()), strict=True):
-        path.write_text(text, encoding="utf-8")
-    try:
+    beside = f"{training.steps}-steps-" if _steps_kept(folder / NUMBERS) > training.steps else ""
+    page = page.replace(f"({PICTURE})", f"({beside}{PICTURE})")
+    files = {"page.md": page.encode(), NUMBERS: training.to_json().encode()}
+    with suppress(ImportError):
         from checker.train import chart
-    except ImportError:
-        return written
-    picture = folder / "train.png"
-    picture.write_bytes(chart.png(training))
-    return [*written, picture]
+
+        files[PICTURE] = chart.png(training)
+    written = {folder / f"{beside}{name}": data for name, data in files.items()}
+    for path, data in written.items():
+        replace_whole(path, data)
+    return [*written]
+
+
+def _steps_kept(numbers: Path) -> int:
+    """How many steps the training had that lies here; 0 if there is none."""
+    try:
+        return len(json.loads(numbers.read_text(encoding="utf-8"))["curves"][0]["losses"])
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return 0

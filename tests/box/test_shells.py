@@ -23,3 +23,15 @@ def test_a_limit_of_the_shell_is_no_mistake_of_the_kernels(limit: str, said: str
     done = subprocess.run(["bash", "-c", words], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 3, done.stdout + done.stderr
     assert said in " ".join(done.stdout.split()) and "not your code's fault" in done.stdout
+
+
+def test_a_machine_without_a_place_for_temporary_files_is_no_mistake_of_the_kernels() -> None:
+    """In a process that can write nowhere."""
+    words = (
+        "import sys, tempfile; tempfile._candidate_tempdir_list = lambda: ['/proc/nowhere']; "
+        "from checker.commands.cli import main; main()"
+    )
+    command = [sys.executable, "-c", words, "check", "w1", "--file", "solutions/w1_vector_add.py"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert "TMPDIR may name one" in " ".join(done.stdout.split()) and "not your code's fault" in done.stdout

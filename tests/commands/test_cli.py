@@ -416,3 +416,10 @@ def test_a_port_that_is_taken_is_told(tmp_path: Path, monkeypatch: pytest.Monkey
     (tmp_path / ".buildinfo").write_text("of another site of Sphinx's")
     with pytest.raises(SiteError, match="something else"):
         build(tmp_path)
+
+
+def test_who_stops_us_when_all_is_done_stops_nothing() -> None:
+    at_the_end = "import atexit, os, signal; atexit.register(lambda: os.kill(os.getpid(), signal.SIGINT)); "
+    words = [sys.executable, "-c", f"{at_the_end}from checker.commands.cli import main; main()", "--help"]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "") and "check" in done.stdout

@@ -53,6 +53,18 @@ def test_without_a_cage_it_says_so_and_what_to_do(how: str, tmp_path: Path) -> N
     assert 'sandbox = "none"' in done.stdout  # of a course
 
 
+@pytest.mark.parametrize("lies_there", ["nothing", "a file", "a pipe"])
+def test_a_cache_that_cannot_be_used_is_told_here(lies_there: str, tmp_path: Path) -> None:
+    """And nowhere else: a check does without."""
+    if lies_there == "a file":
+        (tmp_path / "flash-puzzles").write_text("")
+    elif lies_there == "a pipe":
+        os.mkfifo(tmp_path / "flash-puzzles")
+    found = {fact["name"]: fact for fact in json.loads(doctor("--json", XDG_CACHE_HOME=str(tmp_path)).stdout)["facts"]}
+    assert found["cache"]["there"] == (lies_there == "nothing")
+    assert str(tmp_path / "flash-puzzles") in found["cache"]["sentence"]
+
+
 KERNELS = {
     # a setting of the kernel and its value: what there is to be typed about it
     ("kernel/apparmor_restrict_unprivileged_userns", "1"): "sudo apparmor_parser -r /etc/apparmor.d/bwrap",

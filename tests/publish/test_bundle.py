@@ -124,6 +124,12 @@ def test_it_speaks_of_no_command_that_is_not_there(unpacked: Path) -> None:
     assert ".devcontainer" not in guide or (unpacked / ".devcontainer" / "devcontainer.json").exists()
 
 
+def test_its_doctor_speaks_of_nothing_that_students_cannot_do(unpacked: Path) -> None:
+    done = make(unpacked, "doctor")
+    assert (done.returncode, done.stderr) == (0, "") and "✓ Kernels can be checked here." in done.stdout
+    assert not re.search(r"grad|bubblewrap|nbgrader|exchange|cage", done.stdout)
+
+
 def test_its_guide_has_every_command(unpacked: Path) -> None:
     """Those for students stand in its first table."""
     typed = set(re.findall(r"^\| `make ?([a-z-]*)", text(unpacked / "docs" / "guide.md"), re.MULTILINE))

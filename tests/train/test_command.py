@@ -74,6 +74,7 @@ def test_an_interrupt_keeps_two_curves_of_equal_length(course: Path, tmp_path: P
     said, _ = process.communicate(timeout=600)
     assert process.returncode == 130, said
     own, sdpa = (curve["losses"] for curve in strict(tmp_path / "train" / "train.json")["curves"])
+    assert "Ending after this step." in said
     assert len(own) == len(sdpa) and f"Interrupted after {len(own)} of 100000 steps: what there was is kept" in said
     assert (tmp_path / "train" / "train.png").read_bytes().startswith(b"\x89PNG")
     assert "Traceback" not in said

@@ -85,6 +85,20 @@ def test_without_matplotlib_page_and_numbers_are_kept(tmp_path: Path, monkeypatc
     assert [path.name for path in written] == ["page.md", "train.json"] and all(path.exists() for path in written)
 
 
+@pytest.mark.parametrize("there", ["longer", "as long", "shorter", "no training"])
+def test_a_training_that_went_further_is_not_overwritten(there: str, tmp_path: Path) -> None:
+    """As when it is stopped after a few steps."""
+    steps = {"longer": 3, "as long": 2, "shorter": 1, "no training": 0}[there]
+    curves = [replace(curve, losses=(*curve.losses, 1.0)[:steps]) for curve in TRAINING.curves]
+    before = replace(TRAINING, curves=(curves[0], curves[1]), date="before").to_json() if steps else "[" * 100_000
+    (tmp_path / "train.json").write_text(before)
+    written = session.save(TRAINING, "the page", tmp_path)
+    beside = "2-steps-" if there == "longer" else ""
+    assert {path.name for path in written} >= {f"{beside}page.md", f"{beside}train.json"}
+    assert ((tmp_path / "train.json").read_text() == before) == bool(beside)
+    assert (tmp_path / f"{beside}train.json").read_text() == TRAINING.to_json()
+
+
 def test_each_length_of_sequences_has_its_speeds() -> None:
     """A column on the page; what could not be timed is left empty there, and its reason is told on the screen."""
     short = Speeds(64, {OWN: 1234.5, SDPA: 2000.0})
