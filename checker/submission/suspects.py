@@ -148,7 +148,7 @@ def _folded(node: ast.expr, known: Mapping[str, int | float]) -> int | float | N
     """The number that an expression is, if it is one whatever the launch."""
     match node:
         case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
-            return number
+            return _within(number)
         case ast.Name(id=name):
             return known.get(name)
         case ast.UnaryOp(op=ast.USub() | ast.UAdd() as sign, operand=operand):
@@ -172,7 +172,12 @@ def _result(a: int | float, op: ast.operator, b: int | float) -> int | float | N
         value = calculate(a, b)
     except (ArithmeticError, ValueError):
         return None
-    return value if abs(value) < 2**63 or isinstance(value, float) else None
+    return _within(value)
+
+
+def _within(number: int | float) -> int | float | None:
+    """The number, if no more than what a tensor's element may be."""
+    return number if isinstance(number, float) or abs(number) < 2**63 else None
 
 
 def _written(statements: Iterable[Sequence[_Number]]) -> Iterator[_Number]:

@@ -1,0 +1,54 @@
+"""How long the lessons are: words of prose before *Your turn*, and in all.
+
+make words    or    python -m tests.words
+
+Code, tables, pictures and displayed formulas are not prose. Inline code and formulas are read like words, so they count.
+"""
+
+from __future__ import annotations
+
+import re
+
+from checker.course import ladder, places
+from checker.course.lesson import script_cells
+
+MOST = dict.fromkeys(ladder.RUNGS, 900) | dict.fromkeys(("w2", "w3", "p1", "p2", "p3", "p4"), 600)
+MOST |= {"w1": 500} | dict.fromkeys(("a1", "a2", "a4", "p7"), 1000)  # before *Your turn*
+MOST_IN_ALL = 21_500  # of all lessons together
+_NO_PROSE = (
+    (r"^```.*?^```\n?", re.DOTALL | re.MULTILINE),
+    (r"^\|.*\n?", re.MULTILINE),
+    (r"!\[.*?\]\(.*?\)", re.DOTALL),
+    (r"\$\$.*?\$\$", re.DOTALL),
+    (r"(?<=\])\([^)]*\)", re.DOTALL),
+    (r"<!--.*?-->|</?\w+>", re.DOTALL),
+)
+
+
+def prose(markdown: str) -> int:
+    """How many words of prose a text has."""
+    for pattern, flags in _NO_PROSE:
+        markdown = re.sub(pattern, " ", markdown, flags=flags)
+    return sum(bool(re.search(r"\w", word)) for word in markdown.split())
+
+
+def words(puzzle_id: str) -> tuple[int, int]:
+    """Of a lesson: before *Your turn*, and in all."""
+    cells = script_cells(places.script(puzzle_id).read_text(encoding="utf-8"))
+    text = "\n\n".join(source for kind, source in cells if kind == "markdown")
+    above, found, _ = text.partition("\n## Your turn")
+    assert found, puzzle_id
+    return prose(above), prose(text)
+
+
+def main() -> None:
+    """Print a line for each lesson."""
+    counted = {puzzle_id: words(puzzle_id) for puzzle_id in ladder.RUNGS}
+    print("lesson   before Your turn   at most   in all")
+    for puzzle_id, (before, whole) in counted.items():
+        print(f"{puzzle_id:6} {before:18} {MOST[puzzle_id]:9} {whole:8}")
+    print(f"all {sum(whole for _, whole in counted.values()):40}   (at most {MOST_IN_ALL})")
+
+
+if __name__ == "__main__":
+    main()
