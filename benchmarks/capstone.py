@@ -1,6 +1,6 @@
 """`python -m benchmarks.capstone`: train the capstone's model on a GPU, with the course's own solutions.
 
-It makes a learner's folder in which puzzles 6, 7 and c1 are solved, and runs `python -m checker train` there: the loss
+It makes a learner's folder in which p6, p7 and c1 are solved, and runs `python -m checker train` there: the loss
 with these kernels and with SDPA, and tokens per second of own, tuned, SDPA and eager attention. The page, the numbers
 and the picture come into `$OUT`, or into `benchmarks/results/`.
 """

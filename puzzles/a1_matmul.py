@@ -173,7 +173,7 @@ def matmul_kernel(
 # %% [markdown]
 # ## How it is launched
 #
-# You need not change this: the checker launches your kernel by itself, with many shapes.
+# For a machine with a GPU. The checker launches your kernel itself, with many shapes.
 
 # %%
 def matmul(a, b):
@@ -190,10 +190,8 @@ def matmul(a, b):
 # %% [markdown]
 # ## How to check
 #
-# In a notebook, run the first code cell once, then the cell that you have filled in, then the one below this text. In
-# a terminal: `make check PUZZLE=a1`, or `make watch`, which checks whenever you save. `print("acc", acc)` inside the
-# kernel shows you a tile; `make trace PUZZLE=a1`, or `trace("a1")` from `checker.notebook`, draws how often each tile
-# of A and B is read.
+# In a terminal: `make check PUZZLE=a1`. In a notebook: run the first code cell, your own, and the one below.
+# `print("acc", acc)` in the kernel shows a tile; `make trace PUZZLE=a1` draws how often each tile of A and B is read.
 
 # %%
 from checker.notebook import check
@@ -203,12 +201,12 @@ check("a1")
 # %% [markdown]
 # ## Hints
 #
-# `make hint PUZZLE=a1`, or `hint("a1")` from `checker.notebook`, shows one at a time.
+# `make hint PUZZLE=a1` shows one at a time.
 #
 # <details><summary>1: a nudge</summary>
 #
-# The loop is that of puzzle 4, with k for n_cols and Bk for BLOCK_COLS. In each iteration, which columns of A and B are
-# loaded? Those numbers are a block like `cols` in puzzle 4, and the tile of A is addressed as the tile of x was
+# The loop is that of p4, with k for n_cols and Bk for BLOCK_COLS. In each iteration, which columns of A and B are
+# loaded? Those numbers are a block like `cols` in p4, and the tile of A is addressed as the tile of x was
 # there.
 #
 # </details>
@@ -228,14 +226,14 @@ check("a1")
 #
 # ## Experiments
 #
-# **Predict.** The launch has m = 48, n = 32, k = 40, and 16 for `Bm`, `Bn` and `Bk`. Write your guess in place of each
-# `...` and run the cell. Once it is accepted, your own kernel answers, and the judge says why. Guesses are not graded.
+# **Predict.** The launch has m = 48, n = 32, k = 40, and 16 for `Bm`, `Bn` and `Bk`. Write a guess in place of each
+# `...`. Once it is accepted, your own kernel answers. Guesses are not graded.
 #
 # * `a_reads`: how often is each element of A read?
 # * `b_reads`: how often is each element of B read?
 # * `multiply_adds`: the product needs 48 · 32 · 40 = 61,440 multiply-adds. How many does `tl.dot` make?
 #
-# In a terminal, type this with your numbers:
+# In a terminal:
 #
 # ```
 # make predict PUZZLE=a1 GUESS="a_reads=... b_reads=... multiply_adds=..."
@@ -300,7 +298,7 @@ run(matmul_kernel, a_ptr=a, b_ptr=b, c_ptr=c, **strides, **sizes, grid=(1, 1))
 # %% [markdown]
 # ## What to notice afterwards
 #
-# This is the loop of puzzle 4, with a product in place of a maximum and a sum. In attention, rows of A are queries
+# This is the loop of p4, with a product in place of a maximum and a sum. In attention, rows of A are queries
 # and rows of B are keys. C is their scores, and a tile of it is used at once instead of being stored.
 #
 # Your kernel does not say how its loads and products overlap. The compiler arranges that, and it needs to know the

@@ -19,7 +19,7 @@
 # queries and 1024 keys of width 16, in tiles of 32 by 32. Your function then has about 22,000 numbers alive at once,
 # beside its inputs. Plain attention has 2,113,536, because it makes all scores and then all weights. Twice the length
 # is four times as much for plain attention, and no more than twice as much for yours. Speed comes with the kernel that
-# this function becomes, in puzzle 6: with `causal`, an H200 takes 4.0 ms for 16,384 tokens in 32 heads of width 64, and
+# this function becomes, in p6: with `causal`, an H200 takes 4.0 ms for 16,384 tokens in 32 heads of width 64, and
 # 70 ms for eager PyTorch.
 #
 # ![Areas to one scale. Plain attention: two squares of 1024 by 1024 numbers, S and P, and a thin strip, O; 2,113,536 numbers. By tiles: the thin strips O and LSE, four tiny squares of 32 by 32 and a tile of O; 22,208 numbers.](../docs/figures/alive.svg)
@@ -65,7 +65,7 @@
 # $LSE_i$ is the logarithm of $\sum_j e^{s_{ij}}$. With this one number, the weights can be computed again later:
 # $e^{s_{ij} - LSE_i}$. The backward pass needs it for that.
 #
-# **By tiles.** From puzzles 3 and 4 you know how `m` and `l` are kept while a row comes in pieces: when the maximum
+# **By tiles.** From p3 and p4 you know how `m` and `l` are kept while a row comes in pieces: when the maximum
 # grows, the old `l` is multiplied by $e^{m - m_{new}}$. The sum in $o_i$ has the same exponentials in it as the sum
 # $l_i$. So it can be kept in the same way, with the same factor:
 #
@@ -86,7 +86,7 @@
 # `Qi` and `Oi` have the shape (batch, heads, Br, d), `Kj` and `Vj` (batch, heads, Bc, d), `Sij` and `Pij`
 # (batch, heads, Br, Bc). `@` multiplies the matrices of all heads at once, so you need no loop over heads.
 #
-# **In numbers.** Take one query with the scores 1 3 | 2 5, in tiles of two keys: the row that you know from puzzle 3.
+# **In numbers.** Take one query with the scores 1 3 | 2 5, in tiles of two keys: the row that you know from p3.
 # The values are 10 20 | 30 40, one number each.
 #
 # ```
@@ -121,7 +121,7 @@
 #
 # **Queries that see no key.** With more queries than keys, the first $n_q - n_k$ see nothing. Their sums are empty:
 # O is 0, and LSE is $\log 0 = -\infty$. Two things go wrong there. While `mi_new` is $-\infty$,
-# $-\infty - (-\infty)$ is NaN. Puzzle 3's guard helps: subtract 0 instead. At the end, 0 / 0 is NaN as well.
+# $-\infty - (-\infty)$ is NaN. Puzzle p3's guard helps: subtract 0 instead. At the end, 0 / 0 is NaN as well.
 #
 # **The ends.** Neither $n_q$ nor $n_k$ need be a multiple of a tile, but there is nothing to mask: a slice that goes
 # past the end is cut off there. With 70 keys, `k[:, :, 64:96]` has 6. So the last tile is shorter than the others, and
@@ -198,11 +198,11 @@ def flash_attention(q, k, v, causal=False):
 # %% [markdown]
 # ## How to check
 #
-# In a notebook, run the first code cell once, then the cell that you have filled in, then the one below this text. In
-# a terminal: `make check PUZZLE=a2`, or `make watch`, which checks whenever you save. `print("mi", mi)` inside the
-# function shows you a tensor. The report also says how many numbers were alive at once, and how many plain attention
-# would have had. You have loops, `if`, arithmetic, slices, Python's `range`, `min`, `max` and `len`, and the functions and
-# methods of `torch` that compute with tensors. `scaled_dot_product_attention` and its like are what you build.
+# In a terminal: `make check PUZZLE=a2`. In a notebook: run the first code cell, your own, and the one below.
+# `print("mi", mi)` in the function shows a tensor. The report also says how many numbers were alive at once, and how
+# many plain attention would have had. You have loops, `if`, arithmetic, slices, Python's `range`, `min`, `max` and
+# `len`, and the functions and methods of `torch` that compute with tensors. `scaled_dot_product_attention` and its like
+# are what you build.
 
 # %%
 from checker.notebook import check
@@ -212,7 +212,7 @@ check("a2")
 # %% [markdown]
 # ## Hints
 #
-# `make hint PUZZLE=a2`, or `hint("a2")` from `checker.notebook`, shows one at a time.
+# `make hint PUZZLE=a2` shows one at a time.
 #
 # <details><summary>1: a nudge</summary>
 #
@@ -241,16 +241,15 @@ check("a2")
 #
 # ## Experiments
 #
-# **Predict.** The calls have 256 keys, one head, d = 16, Br = Bc = 32, and `causal`. Write your guess in place of each
-# `...` and run the cell. Once it is accepted, your own function answers, and the judge says why. Guesses are not
-# graded.
+# **Predict.** The calls have 256 keys, one head, d = 16, Br = Bc = 32, and `causal`. Write a guess in place of each
+# `...`. Once it is accepted, your own function answers. Guesses are not graded.
 #
 # * `tiles`: 256 queries. How many of the 8 by 8 tiles of scores are computed?
 # * `tiles_late`: 128 queries. How many of the 4 by 8 tiles of scores are computed?
 # * `largest`: 256 queries. How many numbers are in the largest tensor that your function makes? All scores would be 256
 #   · 256 = 65,536.
 #
-# In a terminal, type this with your numbers:
+# In a terminal:
 #
 # ```
 # make predict PUZZLE=a2 GUESS="tiles=... tiles_late=... largest=..."
@@ -313,13 +312,13 @@ flash_attention_forward(q, k, v, scale=1.0, causal=False, Br=2, Bc=2)
 #
 # Look at what a tile of queries needs: its own `Qi`, `mi`, `li` and `Oi`, and K and V one tile after the other. No tile
 # of queries asks another one for anything. On a GPU, each of them can be a program of its own. What was a slice becomes
-# a load with a mask, `@` becomes `tl.dot`, and `mi`, `li` and `Oi` stay on the chip. That is puzzle 6, which is this
+# a load with a mask, `@` becomes `tl.dot`, and `mi`, `li` and `Oi` stay on the chip. That is p6, which is this
 # function as a kernel. In PyTorch you gain no time: between two operations every tile goes to memory and back, so your
 # function is slower than the plain one above. The algorithm keeps fewer numbers alive. A kernel turns that into fewer
 # trips to memory.
 #
 # The other order of the loops, keys outside and queries inside, gives the same numbers, if O, `m` and `l` of all
-# queries are kept until the end. That is puzzle 5.
+# queries are kept until the end. That is p5.
 #
 # ## Where to read on
 #

@@ -20,11 +20,11 @@
 # weights, and reads these. Your kernel stores neither. All that it touches is Q, K, V and O: 2 MB each, for a head of
 # width 64. With 32 such heads, an H200 takes 12 ms for it, and 33 ms for eager PyTorch.
 #
-# Nearly all of it is puzzle 4. There, a program moved along the columns of its rows twice: once for `m` and `l`, once
+# Nearly all of it is p4. There, a program moved along the columns of its rows twice: once for `m` and `l`, once
 # for the result. Here the rows are queries, the columns are keys, and a tile of scores is not loaded but multiplied,
 # as in a1. In a2 one pass was enough, because O was rescaled whenever the maximum grew. Here O is never rescaled, and
 # that takes two passes. It is the shorter way to a kernel of your own, and it already leaves the $n^2$ scores out of
-# memory. Puzzle 5 takes the next step, back to one pass.
+# memory. Puzzle p5 takes the next step, back to one pass.
 #
 # ```
 #                        K1,V1    K2,V2    K3,V3
@@ -55,14 +55,14 @@
 # Often `scale` is $1/\sqrt{D}$. It keeps the scores from growing with the width of a head. Here it is an argument, and
 # can be any positive number.
 #
-# **In formulas**, for query $i$, with puzzle 3's $m_i$ and $l_i$ of its row of scores:
+# **In formulas**, for query $i$, with p3's $m_i$ and $l_i$ of its row of scores:
 #
 # $$ s_{ij} = \text{scale} \cdot q_i \cdot k_j, \qquad p_{ij} = \frac{e^{s_{ij} - m_i}}{l_i}, \qquad
 # o_i = \sum_{j} p_{ij}\, v_j. $$
 #
 # **Two passes.** The weights $p_{ij}$ need $m_i$ and $l_i$, and these are known only when the last key has been seen.
 # So pass 1 goes over all tiles of keys for $m_i$ and $l_i$ alone. Pass 2 goes over them again, and now each weight is
-# final as soon as its score is. Where do the scores of pass 2 come from? In puzzle 4 they were in memory, and a
+# final as soon as its score is. Where do the scores of pass 2 come from? In p4 they were in memory, and a
 # second load brought them back. Here they were never stored, so pass 2 loads $K_j$ again and multiplies again.
 #
 # ```
@@ -85,7 +85,7 @@
 # `Qi` has the shape (Br, D), `Kj` and `Vj` (Bc, D), `Sij` and `Pij` (Br, Bc), `mi` and `li` (Br,), and `Oi` (Br, D).
 #
 # **In numbers.** Take D = 2, scale = ½ and one query, (2, 2). There are four keys in tiles of two,
-# (1, 0), (1, 2) | (2, 0), (3, 2). Their scores are 1 3 | 2 5, the row that you know from puzzle 3. Their values are
+# (1, 0), (1, 2) | (2, 0), (3, 2). Their scores are 1 3 | 2 5, the row that you know from p3. Their values are
 # 10 20 | 30 40, one number each.
 #
 # ```
@@ -123,8 +123,8 @@
 #   are near -100, the weight $e^{0 + 100}$ is infinite in fp32, and infinity times 0 is NaN. Hide the scores in both
 #   passes.
 #
-# The maximum is never $-\infty$ after the first tile, because each tile has at least one key that exists. So puzzle
-# 3's guard is not needed here.
+# The maximum is never $-\infty$ after the first tile, because each tile has at least one key that exists. So
+# p3's guard is not needed here.
 #
 # **Types.** `tl.dot` gives fp32, so scores, `mi`, `li` and `Pij` are fp32. For the product with `Vj` both sides must
 # have one type: `Pij.to(Vj.dtype)`. `Oi` is a sum over all keys, so it is fp32 until it is stored.
@@ -158,7 +158,7 @@
 # |---|---|---|---|---|---|---|
 # | plain attention | 0.3 | 0.3 | 0.3 | 0.3 | 67.1 | 68.2 |
 # | two passes | 0.3 | 33.6 | 16.8 | 0.3 | – | 50.9 |
-# | puzzle 6, one pass | 0.3 | 16.8 | 16.8 | 0.3 | – | 34.1 |
+# | p6, one pass | 0.3 | 16.8 | 16.8 | 0.3 | – | 34.1 |
 #
 # With Br = 128, the reads of K and V are half of that. K and V have only 0.5 MB each, and many programs want them at
 # about the same time, so the L2 cache serves most of these reads. S and P have 33.6 MB each, and plain attention spends
@@ -192,7 +192,7 @@ def two_sweep_attention_kernel(
 # %% [markdown]
 # ## How it is launched
 #
-# You need not change this: the checker launches your kernel by itself, with many shapes.
+# For a machine with a GPU. The checker launches your kernel itself, with many shapes.
 
 # %%
 def two_sweep_attention(q, k, v, scale):
@@ -213,10 +213,9 @@ def two_sweep_attention(q, k, v, scale):
 # %% [markdown]
 # ## How to check
 #
-# In a notebook, run the first code cell once, then the cell that you have filled in, then the one below this text. In
-# a terminal: `make check PUZZLE=a3`, or `make watch`, which checks whenever you save. `print("Sij", Sij)` inside the
-# kernel shows you a tile of scores; `make trace PUZZLE=a3`, or `trace("a3")` from `checker.notebook`, draws which
-# tiles each program visits, and when.
+# In a terminal: `make check PUZZLE=a3`. In a notebook: run the first code cell, your own, and the one below.
+# `print("Sij", Sij)` in the kernel shows a tile of scores; `make trace PUZZLE=a3` draws which tiles each program
+# visits, and when.
 
 # %%
 from checker.notebook import check
@@ -226,11 +225,11 @@ check("a3")
 # %% [markdown]
 # ## Hints
 #
-# `make hint PUZZLE=a3`, or `hint("a3")` from `checker.notebook`, shows one at a time.
+# `make hint PUZZLE=a3` shows one at a time.
 #
 # <details><summary>1: a nudge</summary>
 #
-# Begin with the load of `Qi`, before both loops, because both need it. Then write pass 1 as puzzle 4's first loop, over
+# Begin with the load of `Qi`, before both loops, because both need it. Then write pass 1 as p4's first loop, over
 # keys instead of columns. Three steps take the place of its load: load `Kj`, multiply, hide. Print `mi` after the loop.
 #
 # </details>
@@ -252,14 +251,14 @@ check("a3")
 #
 # ## Experiments
 #
-# **Predict.** The launches have one head, 64 queries, 64 keys, D = 16 and Br = 16. Write your guess in place of each
-# `...` and run the cell. Once it is accepted, your own kernel answers, and the judge says why. Guesses are not graded.
+# **Predict.** The launches have one head, 64 queries, 64 keys, D = 16 and Br = 16. Write a guess in place of each
+# `...`. Once it is accepted, your own kernel answers. Guesses are not graded.
 #
 # * `k_reads`: with Bc = 16, how often is each element of K read?
 # * `v_reads`: with Bc = 16, how often is each element of V read?
 # * `k_reads_wide`: with Bc = 32, how often is each element of K read?
 #
-# In a terminal, type this with your numbers:
+# In a terminal:
 #
 # ```
 # make predict PUZZLE=a3 GUESS="k_reads=... v_reads=... k_reads_wide=..."
@@ -321,17 +320,17 @@ run(two_sweep_attention_kernel, **tensors, **strides, **sizes, grid=(1, 1))["o_p
 # %% [markdown]
 # ## What to notice afterwards
 #
-# Puzzles 5 and 6 take for granted what you have now: a tile of scores and its scale, the maximum and normaliser of
+# Puzzles p5 and p6 take for granted what you have now: a tile of scores and its scale, the maximum and normaliser of
 # each query of a tile, the masks for $n_q$ and $n_k$, heads and their strides, and `Pij` in V's type for the second
 # product.
 #
 # The second pass has a price: K is read twice, and a third of all products are scores that were known before. It is
 # there because the *weights* are final only after the last key. But nobody has asked for the weights. Only the values'
 # sum with these weights is wanted, and a sum can be rescaled, as `l` was, and as O was in a2. Then one pass is enough.
-# Puzzle 5 does that in a kernel, and puzzle 6 does it with this kernel's loop over keys: two products a visit instead
+# Puzzle p5 does that in a kernel, and p6 does it with this kernel's loop over keys: two products a visit instead
 # of three, and K read half as often. On the H200 of this course's [measurements](../benchmarks/results/speed.md), that
 # kernel takes 6.6 ms, this one 12 ms, and PyTorch's own FlashAttention 7.2 ms (16,384 tokens, 32 heads of width 64).
-# `make bench PUZZLE=a3` and `make bench PUZZLE=6` show the difference on a GPU of yours.
+# `make bench PUZZLE=a3` and `make bench PUZZLE=p6` show the difference on a GPU of yours.
 #
 # ## Where to read on
 #

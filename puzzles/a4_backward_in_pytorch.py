@@ -18,7 +18,7 @@
 # In training, every forward pass of attention has a backward pass. It is where plain attention needs the most memory:
 # with one head, 1024 queries, 1024 keys and width 16, it has 3,163,136 numbers alive at once, beside its inputs. Yours
 # will have about 67,000, in tiles of 32 by 32. Twice the length is four times as much for plain attention, and no
-# more than twice as much for yours. In puzzle 7 it becomes kernels. They take an H200 11 ms, and eager PyTorch takes
+# more than twice as much for yours. In p7 it becomes kernels. They take an H200 11 ms, and eager PyTorch takes
 # 80 ms (16,384 tokens, 32 heads of width 64, causal).
 #
 # The forward pass threw its weights away, and kept one number for each query: LSE. You compute the weights again, one
@@ -222,10 +222,9 @@ class Attention(torch.autograd.Function):
 # %% [markdown]
 # ## How to check
 #
-# In a notebook, run the first code cell once, then the cell that you have filled in, then the one below this text. In
-# a terminal: `make check PUZZLE=a4`, or `make watch`, which checks whenever you save. `print("dSij", dSij)` inside the
-# function shows you a tensor. Write the gradients yourself: `.backward()` and `torch.autograd` are not allowed in the
-# function.
+# In a terminal: `make check PUZZLE=a4`. In a notebook: run the first code cell, your own, and the one below.
+# `print("dSij", dSij)` in the function shows a tensor. Write the gradients yourself: `.backward()` and `torch.autograd`
+# are not allowed in the function.
 
 # %%
 from checker.notebook import check
@@ -235,7 +234,7 @@ check("a4")
 # %% [markdown]
 # ## Hints
 #
-# `make hint PUZZLE=a4`, or `hint("a4")` from `checker.notebook`, shows one at a time.
+# `make hint PUZZLE=a4` shows one at a time.
 #
 # <details><summary>1: a nudge</summary>
 #
@@ -265,16 +264,15 @@ check("a4")
 #
 # ## Experiments
 #
-# **Predict.** The calls have 256 queries and keys, one head, d = 16, Bc = 32, and `causal`. Write your guess in place
-# of each `...` and run the cell. Once it is accepted, your own function answers, and the judge says why. Guesses are
-# not graded.
+# **Predict.** The calls have 256 queries and keys, one head, d = 16, Bc = 32, and `causal`. Write a guess in place of
+# each `...`. Once it is accepted, your own function answers. Guesses are not graded.
 #
 # * `tiles`: with Br = 32, how many of the 8 by 8 tiles are computed?
 # * `tiles_tall`: with Br = 64, how many of the 4 by 8 tiles are computed?
 # * `largest`: with Br = 32, how many numbers are in the largest tensor that your function makes? P would have 256 · 256
 #   = 65,536.
 #
-# In a terminal, type this with your numbers:
+# In a terminal:
 #
 # ```
 # make predict PUZZLE=a4 GUESS="tiles=... tiles_tall=... largest=..."
@@ -349,7 +347,7 @@ counter.get_total_flops() / 2 / (5 * Br * Bc * 16)  # a multiply-add is two oper
 #
 # Look at which tiles add to which gradient. A row of tiles adds to one tile of dQ, a column to one of dK and one of dV.
 # Your loops visit them one after the other, so it does not matter. On a GPU, each iteration of your outer loop would be
-# a program, and several programs would add to the same rows of dQ at the same time. Puzzle 7 avoids that with two
+# a program, and several programs would add to the same rows of dQ at the same time. Puzzle p7 avoids that with two
 # kernels, one along the rows and one down the columns. Each then makes S and dP for itself: seven products for each
 # tile instead of your five, and no program has to wait for another.
 #

@@ -17,10 +17,10 @@
 #
 # A model that knows how far apart two words are adds a number to each score, a *bias*. At 4,096 tokens, with a bias
 # for each head, query and key, eager PyTorch takes 14 ms on an H200 (128 heads of 64 dimensions), and the fused kernel
-# that PyTorch has for it 6.2 ms. Puzzle 6 with three more lines takes 2.1 ms. Without a bias it was 1.7 ms.
+# that PyTorch has for it 6.2 ms. Puzzle p6 with three more lines takes 2.1 ms. Without a bias it was 1.7 ms.
 #
-# You begin with your own kernel of puzzle 6: copy its lines under the new signature, and it lacks only the bias. Then
-# comes a second, shorter kernel, the gradient of a bias that all heads share. In puzzle 7, each gradient belonged to
+# You begin with your own kernel of p6: copy its lines under the new signature, and it lacks only the bias. Then
+# comes a second, shorter kernel, the gradient of a bias that all heads share. In p7, each gradient belonged to
 # one head. This one is a sum over all of them, and still no two programs write to the same place.
 #
 # ![Left, two heads of three by four tiles of scores; a bias for each key is one row of numbers, and all rows of tiles in both heads point to it: its strides for heads and rows are 0. Right, one tile of dBias and the program that owns it: it goes over the same tile of scores in head 0, head 1 and head 2, adds up their dS, and stores the sum once.](../docs/figures/bias_tiles.svg)
@@ -43,9 +43,9 @@
 # $$ S_{ij} = \text{scale} \cdot Q_i K_j^T + B_{ij} $$
 #
 # The bias is not scaled. It is finite, and has the type of Q. It is part of the scores, so it must be there before
-# anything is hidden, before the maximum is taken, and in LSE. What comes after that is puzzle 6, unchanged.
+# anything is hidden, before the maximum is taken, and in LSE. What comes after that is p6, unchanged.
 #
-# *In numbers*, with the lesson's example of puzzle 6: the scores 1 3 | 2 5 and v = 10 20 | 30 40. Without a bias, O is
+# *In numbers*, with the lesson's example of p6: the scores 1 3 | 2 5 and v = 10 20 | 30 40. Without a bias, O is
 # 36.88 and LSE is 5.185. Let the bias be 2 0 | 1 -2. Now all four scores are 3. After tile 1, $m = 3$, $l = 2$, and O
 # holds $10 + 20 = 30$. Tile 2 leaves $m$ as it is, so $l = 4$, and O holds $30 + 70 = 100$. At the end O is
 # $100 / 4 = 25$, and LSE is $3 + \log 4 = 4.386$.
@@ -68,11 +68,11 @@
 # Do not assume that the column stride is 1 if it is not 0. A bias may be transposed, and then rows lie 1 apart.
 #
 # **The ends.** What is loaded is a tile of Br by Bc, so its mask has two sides: queries that exist, and keys that
-# exist. In puzzle 6 nothing was loaded along both.
+# exist. In p6 nothing was loaded along both.
 #
 # ### The gradient of the bias
 #
-# Puzzle 7 ends with $dS_{ij} = P_{ij} (dP_{ij} - \delta_i)$, the gradient of a score. A score is the scaled product plus
+# Puzzle p7 ends with $dS_{ij} = P_{ij} (dP_{ij} - \delta_i)$, the gradient of a score. A score is the scaled product plus
 # the bias. If a number of the bias grows by 1, so does the score. So $dB_{ij}$ is $dS_{ij}$ itself, and `scale` is no
 # factor of it. In dQ and dK it is one, because Q and K meet it on their way to S.
 #
@@ -81,7 +81,7 @@
 # $$ dB_{ij} = \sum_{\text{heads}} P_{ij} \, (dP_{ij} - \delta_i), \qquad P_{ij} = e^{S_{ij} - \mathrm{LSE}_i}, \qquad
 # dP = dO\, V^T. $$
 #
-# **Who owns what.** With a program for each tile and head, as in puzzle 7, the programs of all heads would have to add
+# **Who owns what.** With a program for each tile and head, as in p7, the programs of all heads would have to add
 # to the same tile of dB: with atomics, in any order, with a result that changes from run to run. So here the grid is
 # (tiles of queries, tiles of keys). A program owns its tile of dB, and the heads are a loop inside it. The tile of the
 # bias is the same in every head, and is loaded before the loop.
@@ -95,7 +95,7 @@
 #                                                                        dB =   -2.75   2.75
 # ```
 #
-# Head 0 is the example of puzzle 7. A row of dS sums to 0, and so does a row of dB: a number that is added to the bias
+# Head 0 is the example of p7. A row of dS sums to 0, and so does a row of dB: a number that is added to the bias
 # of all keys changes no weight.
 #
 # **Types.** P and dS go into no product here. They stay fp32, and so does dB, also in memory.
@@ -106,8 +106,8 @@
 # |---|---|
 # | `q_ptr`, `k_ptr`, `v_ptr` | Q, shape `(heads, n_q, D)`; K and V, shape `(heads, n_k, D)`; fp32, fp16 or bf16 |
 # | `bias_ptr` | the bias, of Q's type; of the second kernel `(n_q, n_k)`, for all heads |
-# | `o_ptr`, `lse_ptr` | O and LSE, as in puzzle 6 |
-# | `do_ptr`, `lse_ptr`, `delta_ptr` | dO, LSE and delta, as in puzzle 7: given |
+# | `o_ptr`, `lse_ptr` | O and LSE, as in p6 |
+# | `do_ptr`, `lse_ptr`, `delta_ptr` | dO, LSE and delta, as in p7: given |
 # | `dbias_ptr` | dB, shape `(n_q, n_k)`, contiguous, fp32 |
 # | `q_head_stride`, `q_row_stride` | elements from head to head and from row to row in Q, O and dO |
 # | `k_head_stride`, `k_row_stride` | the same in K and V |
@@ -122,7 +122,7 @@
 #
 # ## The traffic bound
 #
-# Q, K, V, O and LSE as in puzzle 6. The bias is loaded **once for each tile that is visited**, and in a tile a number
+# Q, K, V, O and LSE as in p6. The bias is loaded **once for each tile that is visited**, and in a tile a number
 # that is shared counts once. With $T_r$ tiles of queries, $T_c$ tiles of keys and $H$ heads, that makes
 #
 # | a bias for each | loads of it, if not causal | 32 heads, 4096 queries and keys, tiles of 64 |
@@ -145,10 +145,10 @@ import triton.language as tl
 # %% [markdown]
 # ## Your turn
 #
-# The first kernel begins with your own accepted kernel of puzzle 6: copy all lines of its body. About three lines are
+# The first kernel begins with your own accepted kernel of p6: copy all lines of its body. About three lines are
 # new, and one changes.
 #
-# The second one has about nineteen lines. Most of them stand in your puzzle 7: take `dq_kernel`, and leave out its loop
+# The second one has about nineteen lines. Most of them stand in your p7: take `dq_kernel`, and leave out its loop
 # over keys.
 
 # %%
@@ -181,7 +181,7 @@ def dbias_kernel(
 # %% [markdown]
 # ## How it is launched
 #
-# You need not change this: the checker launches your kernels by itself, with many shapes.
+# For a machine with a GPU. The checker launches your kernel itself, with many shapes.
 
 # %%
 def attention_with_bias(q, k, v, bias, scale, causal=False):
@@ -220,10 +220,9 @@ def gradient_of_bias(q, k, v, bias, do, lse, delta, scale):
 # %% [markdown]
 # ## How to check
 #
-# In a notebook, run the first code cell once, then the cell that you have filled in, then the one below this text. In a
-# terminal: `make check PUZZLE=b1`, or `make watch`, which checks whenever you save. `print("Bij", Bij)` inside a kernel
-# shows you a tile of the bias. The first kernel alone earns 55 points; *the gradient of the bias* has 20, and the
-# other 25 are for both.
+# In a terminal: `make check PUZZLE=b1`. In a notebook: run the first code cell, your own, and the one below.
+# `print("Bij", Bij)` in a kernel shows a tile of the bias. The first kernel alone earns 55 points; *the gradient of the
+# bias* has 20, and the other 25 are for both.
 
 # %%
 from checker.notebook import check
@@ -233,7 +232,7 @@ check("b1")
 # %% [markdown]
 # ## Hints
 #
-# `make hint PUZZLE=b1`, or `hint("b1")` from `checker.notebook`, shows one at a time.
+# `make hint PUZZLE=b1` shows one at a time.
 #
 # <details><summary>1: a nudge</summary>
 #
@@ -267,7 +266,7 @@ check("b1")
 # * `key_reads`: how often is each number of a bias for each key read, which has 64 of them?
 # * `q_reads`: in `dbias_kernel`, how often is each element of Q read?
 #
-# In a terminal, type this with your numbers:
+# In a terminal:
 #
 # ```
 # make predict PUZZLE=b1 GUESS="full_reads=... key_reads=... q_reads=..."
@@ -321,9 +320,9 @@ run(attention_bias_kernel, **tensors, **outputs, **strides, **sizes, grid=(64 //
 # and not loads: a tile of the bias still has Br · Bc addresses. On an H200, a bias for each key is no faster than one
 # for each query and key, and sometimes slower, although it has 4,096 times fewer numbers. Probably too many programs
 # ask for the same few lines of the L2 cache at once. A step of the speed track loads a row that all queries share once
-# for each tile. With a bias for each key, it has 0.83 to 0.86 of puzzle 6's speed, where the solution has 0.68 to 0.80.
+# for each tile. With a bias for each key, it has 0.83 to 0.86 of p6's speed, where the solution has 0.68 to 0.80.
 #
-# The second kernel is the reason why the two loops of puzzle 7 have an order. dQ is a sum over keys, dK and dV are sums
+# The second kernel is the reason why the two loops of p7 have an order. dQ is a sum over keys, dK and dV are sums
 # over queries, and dB is a sum over heads. Each time, what is summed over becomes the loop, and what is left becomes
 # the grid. So no sum is ever shared between programs. The price is in the other column: Q is read $T_c$ times, although
 # the first kernel reads it once.

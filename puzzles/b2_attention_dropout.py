@@ -23,7 +23,7 @@
 # does, which FlashAttention never stores. So it is *drawn again*: two kernels, with other tiles and other loops, must
 # come to the same random numbers.
 #
-# **Copy your own accepted kernels**: `flash_attention_2_kernel` of puzzle 6 and `dk_dv_kernel` of puzzle 7. Take
+# **Copy your own accepted kernels**: `flash_attention_2_kernel` of p6 and `dk_dv_kernel` of p7. Take
 # `CAUSAL` and the causal mask out, because here every query sees every key. Then two lines are new in the first one
 # and three in the second. `delta_kernel` stays as it is, and `dq_kernel` would get the same three lines.
 #
@@ -61,18 +61,18 @@
 # kept is multiplied by $1 / (1 - p)$, so that O is on average what it is without dropout. $Z$ holds both, 0 and
 # $1 / (1 - p)$. With `p` of 0 nothing changes.
 #
-# **The softmax knows nothing of it.** Z multiplies P after the softmax. So `m`, `l` and LSE are those of puzzle 6: `l`
+# **The softmax knows nothing of it.** Z multiplies P after the softmax. So `m`, `l` and LSE are those of p6: `l`
 # sums all of $P_{ij}$, and only the product with $V_j$ gets $P_{ij} \circ Z_{ij}$, where $\circ$ multiplies element by
 # element. (If dropped entries were missing in `l` too, the others would grow in their place.)
 #
-# *In numbers:* take the scores 1 3 | 2 5 and v = 10 20 | 30 40 of puzzle 6, with `p` = 0.2, so $1 / (1 - p) = 1.25$,
+# *In numbers:* take the scores 1 3 | 2 5 and v = 10 20 | 30 40 of p6, with `p` = 0.2, so $1 / (1 - p) = 1.25$,
 # and let key 1 be dropped. After tile 1, $m = 3$ and $l = 1.1353$ as ever, and O holds
 # $1.25 \cdot 0.1353 \cdot 10 + 0 = 1.69$. Tile 2 makes $l = 1.2034$, and O holds
 # $0.1353 \cdot 1.69 + 1.25 \cdot (0.0498 \cdot 30 + 1 \cdot 40) = 52.10$. Then $O = 52.10 / 1.2034 = 43.29$, where it
 # was 36.88 without dropout. LSE is still 5.185.
 #
 # **Backwards.** $O = (P \circ Z) V$ is a product, so $dV = (P \circ Z)^T dO$. An element of P reaches O with the factor
-# of Z, and so $dP = Z \circ (dO\, V^T)$. The softmax between S and P is that of puzzle 7:
+# of Z, and so $dP = Z \circ (dO\, V^T)$. The softmax between S and P is that of p7:
 #
 # $$dS_{ij} = P_{ij} \circ \left( dP_{ij} - \sum_k P_{ik}\, dP_{ik} \right)$$
 #
@@ -81,7 +81,7 @@
 # is just what O is, dropout included. So **delta = rowsum(dO ∘ O) still holds**, and your `delta_kernel` need not know
 # of dropout.
 #
-# *In numbers*, with puzzle 7's query and keys: P is .25 and .75, v is 10 and 20, and do is 2. Without dropout dP is 20
+# *In numbers*, with p7's query and keys: P is .25 and .75, v is 10 and 20, and do is 2. Without dropout dP is 20
 # and 40, delta is 35, and dS is -3.75 and 3.75. Now let `p` be 0.2, and key 1 be dropped:
 #
 # | | key 0 | key 1 | |
@@ -115,7 +115,7 @@
 #
 # ## The traffic bound
 #
-# As in puzzles 6 and 7 without a causal mask: what a program owns is loaded **once**, and the other side once for each
+# As in p6 and p7 without a causal mask: what a program owns is loaded **once**, and the other side once for each
 # program of a head. Each output is stored **once**. Nothing is loaded or stored for the mask.
 
 # %%
@@ -155,7 +155,7 @@ def dropout_dk_dv_kernel(
 # %% [markdown]
 # ## How it is launched
 #
-# You need not change this: the checker launches your kernels by itself, with many shapes.
+# For a machine with a GPU. The checker launches your kernel itself, with many shapes.
 
 # %%
 def attention_dropout(q, k, v, scale, p, seed):
@@ -185,9 +185,8 @@ def dropout_dk_dv(q, k, v, do, lse, delta, scale, p, seed):
 # %% [markdown]
 # ## How to check
 #
-# In a notebook, run the first code cell once, then the cell that you have filled in, then the one below this text. In a
-# terminal: `make check PUZZLE=b2`, or `make watch`, which checks whenever you save. `print("kept", kept)` inside a
-# kernel shows you a block.
+# In a terminal: `make check PUZZLE=b2`. In a notebook: run the first code cell, your own, and the one below.
+# `print("kept", kept)` in a kernel shows a block.
 
 # %%
 from checker.notebook import check
@@ -197,12 +196,12 @@ check("b2")
 # %% [markdown]
 # ## Hints
 #
-# `make hint PUZZLE=b2`, or `hint("b2")` from `checker.notebook`, shows one at a time.
+# `make hint PUZZLE=b2` shows one at a time.
 #
 # <details><summary>1: a nudge</summary>
 #
-# Begin with your kernel of puzzle 6 as it is, without the causal mask: with a `p` of 0 it is right already. Which of
-# its lines use P, and which of these should see what dropout has left of it? Then ask the same of puzzle 7.
+# Begin with your kernel of p6 as it is, without the causal mask: with a `p` of 0 it is right already. Which of
+# its lines use P, and which of these should see what dropout has left of it? Then ask the same of p7.
 #
 # </details>
 # <details><summary>2: the numbers</summary>
@@ -221,15 +220,14 @@ check("b2")
 #
 # ## Experiments
 #
-# **Predict.** The launches have one head, 64 queries, 64 keys, D = 16 and `Br=16`, `Bc=16`. Write your guess in place
-# of each `...` and run the cell. Once it is accepted, your own kernel answers, and the judge says why. Guesses are not
-# graded.
+# **Predict.** The launches have one head, 64 queries, 64 keys, D = 16 and `Br=16`, `Bc=16`. Write a guess in place of
+# each `...`. Once it is accepted, your own kernel answers. Guesses are not graded.
 #
 # * `k_reads`: how often does `attention_dropout_kernel` read each element of K?
 # * `q_reads`: how often does `dropout_dk_dv_kernel` read each element of Q?
 # * `products`: how many times does `dropout_dk_dv_kernel` call `tl.dot`, in all programs together?
 #
-# In a terminal, type this with your numbers:
+# In a terminal:
 #
 # ```
 # make predict PUZZLE=b2 GUESS="k_reads=... q_reads=... products=..."
@@ -275,13 +273,13 @@ print(done.problem or f"0 in {(done['o_ptr'] == 0).mean():.3f} of all rows")
 # %% [markdown]
 # ## What to notice afterwards
 #
-# Dropout moved not one byte more than puzzles 6 and 7, and is far from free: a number takes about 68 instructions, for
-# each entry of P. Compiled for an H200 with tiles of 64 by 64, this kernel has three times as many as puzzle 6's. So at
-# 16,384 tokens it takes 37 ms, where puzzle 6 took 6.6 ms. Philox makes four numbers at a time, and `tl.rand` throws
+# Dropout moved not one byte more than p6 and p7, and is far from free: a number takes about 68 instructions, for
+# each entry of P. Compiled for an H200 with tiles of 64 by 64, this kernel has three times as many as p6's. So at
+# 16,384 tokens it takes 37 ms, where p6 took 6.6 ms. Philox makes four numbers at a time, and `tl.rand` throws
 # three away. A kernel that uses all four, for four entries, is about twice as fast, but draws another mask than this
 # rung asks for. SDPA flash with dropout takes 9.6 ms.
 #
-# Time for memory is the trade of puzzle 7 again. There P was computed twice, rather than kept. Here it is
+# Time for memory is the trade of p7 again. There P was computed twice, rather than kept. Here it is
 # a mask, and the same trick makes the results of a training step repeatable: the seed is all that has to be remembered.
 #
 # ## Where to read on

@@ -19,7 +19,7 @@
 # 97 % of the speed of a copy. That is what a language model does in each layer for each token that it writes, and it is
 # called *decoding*: the new token has one query, and sees the keys of all tokens before it.
 #
-# Puzzle 6 cannot do that well. It has one program for each tile of queries and each head. With one query of 32 heads
+# Puzzle p6 cannot do that well. It has one program for each tile of queries and each head. With one query of 32 heads
 # these are 32 programs, and an H200 has 132 multiprocessors: 100 of them have nothing to do. So the keys are split.
 # Each program takes some of the keys of a head, and finds the attention to these alone. A second kernel merges what
 # they have found. This is known as *flash-decoding*, or *split-KV*.
@@ -28,7 +28,7 @@
 #
 # ## The idea
 #
-# **Start from your own kernel.** `split_kernel` is your accepted kernel of puzzle 6, without `CAUSAL`, for the keys of
+# **Start from your own kernel.** `split_kernel` is your accepted kernel of p6, without `CAUSAL`, for the keys of
 # one split. Copy it, and change where its loop begins and ends, and where it stores. `merge_kernel` is new, and short.
 #
 # In PyTorch:
@@ -43,7 +43,7 @@
 # lse = lse_part.logsumexp(dim=0)
 # ```
 #
-# **The merge is puzzle 3's ⊕.** There, two pairs $(m, l)$ of two sets of columns became one: $(m_1, l_1) \oplus (m_2,
+# **The merge is p3's ⊕.** There, two pairs $(m, l)$ of two sets of columns became one: $(m_1, l_1) \oplus (m_2,
 # l_2) = (m,\; l_1 e^{m_1 - m} + l_2 e^{m_2 - m})$ with $m = \max(m_1, m_2)$. Since the order and the grouping do not
 # matter, a row may be cut anywhere, and its pieces may be computed at the same time. Until now that was used for one
 # tile after the other. Here the pieces are programs that run side by side.
@@ -61,7 +61,7 @@
 # It is a softmax over the LSEs. As in every softmax, the maximum is subtracted first: an LSE is about as large as the
 # largest score, and $e^{200}$ is infinite in fp32.
 #
-# **In numbers**, with the scores 1 3 | 2 5 and v = 10 20 | 30 40 of puzzles 5 and 6, in two splits of two keys.
+# **In numbers**, with the scores 1 3 | 2 5 and v = 10 20 | 30 40 of p5 and p6, in two splits of two keys.
 #
 # | | $m_s$ | $l_s$ | $O_s$ | $\mathrm{LSE}_s$ | $w_s$ |
 # |---|---|---|---|---|---|
@@ -69,7 +69,7 @@
 # | split 1 | 5 | $e^{2-5} + 1 = 1.0498$ | $41.49 / 1.0498 = 39.53$ | $5 + \log 1.0498 = 5.049$ | 1 |
 #
 # So $l = 1.1464$, $O = (0.1464 \cdot 18.81 + 39.53) / 1.1464 = 36.88$, and LSE is $5.049 + \log 1.1464 = 5.185$. That
-# is what puzzle 6 found, with all four keys in one split: O was 21.35 after tile 1 and 44.38 after tile 2, and $44.38 /
+# is what p6 found, with all four keys in one split: O was 21.35 after tile 1 and 44.38 after tile 2, and $44.38 /
 # 1.2034 = 36.88$.
 #
 # **Which keys a split has.** Split $s$ has the keys from `first_k` = $s$ · `keys_per_split` up to, and without,
@@ -82,7 +82,7 @@
 # of 20, split 3 begins at key 60. Its loop has no iteration, so `l` is 0 and O is 0, and $0 / 0$ is NaN. The merge
 # would give that part the weight $e^{-\infty} = 0$, but $0 \cdot \mathrm{NaN}$ is NaN, and one such split would destroy
 # all of O. So it stores O = 0 and LSE = $-\infty$, which is the neutral element of ⊕. You need no branch for it: guard
-# the division as in puzzle 6, and $m + \log l$ is $-\infty$ by itself. There is at least one key, so some part has one,
+# the division as in p6, and $m + \log l$ is $-\infty$ by itself. There is at least one key, so some part has one,
 # and in the merge $l$ is at least 1.
 #
 # **Where a part is stored.** Parts are fp32 and contiguous, of the shapes `(splits, heads, n_q, D)` and `(splits,
@@ -125,7 +125,7 @@ import triton.language as tl
 # %% [markdown]
 # ## Your turn
 #
-# About 29 lines are missing in the first kernel, most of which you have written in puzzle 6, and 11 in the second one.
+# About 29 lines are missing in the first kernel, most of which you have written in p6, and 11 in the second one.
 
 # %%
 @triton.jit
@@ -154,7 +154,7 @@ def merge_kernel(
 # %% [markdown]
 # ## How it is launched
 #
-# You need not change this: the checker launches your kernels by itself, with many shapes. Here the number of splits is
+# For a machine with a GPU. The checker launches your kernel itself, with many shapes. Here the number of splits is
 # chosen such that there are eight programs for each of the 132 multiprocessors of an H200, whatever the number of
 # heads.
 
@@ -183,9 +183,8 @@ def decode(q, k, v, scale):
 # %% [markdown]
 # ## How to check
 #
-# In a notebook, run the first code cell once, then the cell that you have filled in, then the one below this text. In a
-# terminal: `make check PUZZLE=b3`, or `make watch`, which checks whenever you save. Each kernel is judged and credited
-# by itself: the merge gets right parts. `print("keys", keys)` inside a kernel shows you a block.
+# In a terminal: `make check PUZZLE=b3`. In a notebook: run the first code cell, your own, and the one below. Each
+# kernel is judged and credited by itself: the merge gets right parts. `print("keys", keys)` in a kernel shows a block.
 
 # %%
 from checker.notebook import check
@@ -195,13 +194,13 @@ check("b3")
 # %% [markdown]
 # ## Hints
 #
-# `make hint PUZZLE=b3`, or `hint("b3")` from `checker.notebook`, shows one at a time.
+# `make hint PUZZLE=b3` shows one at a time.
 #
 # <details><summary>1: a nudge</summary>
 #
 # In `split_kernel`, write down the first and the last key of a split before you touch the loop: for 50 keys in 4 splits
-# of 20, which are they? Wherever puzzle 6 has the number of keys, ask whether this split ends there. In `merge_kernel`,
-# write the softmax of puzzle 2 over the LSEs of one query. Its weights multiply rows of O.
+# of 20, which are they? Wherever p6 has the number of keys, ask whether this split ends there. In `merge_kernel`,
+# write the softmax of p2 over the LSEs of one query. Its weights multiply rows of O.
 #
 # </details>
 # <details><summary>2: beginnings and ends</summary>
@@ -221,8 +220,8 @@ check("b3")
 #
 # ## Experiments
 #
-# **Predict.** Write your guess in place of each `...` and run the cell. Once it is accepted, your own kernels answer,
-# and the judge says why. Guesses are not graded.
+# **Predict.** Write a guess in place of each `...`. Once it is accepted, your own kernels answer. Guesses are not
+# graded.
 #
 # * `q_reads`: 2 queries, 64 keys, one head, 4 splits of 16 keys, `Bc=16`. How often does `split_kernel` read an element
 #   of Q?
@@ -230,7 +229,7 @@ check("b3")
 #   `tl.dot`, in all programs together?
 # * `merged_lse`: a query has four parts, each with the LSE 3. What LSE does `merge_kernel` store?
 #
-# In a terminal, type this with your numbers:
+# In a terminal:
 #
 # ```
 # make predict PUZZLE=b3 GUESS="q_reads=... products=... merged_lse=..."
@@ -280,7 +279,7 @@ run(merge_kernel, **tensors, **sizes, grid=(1, 1))["o_ptr"][0, 0, 0]
 #
 # More splits fill the GPU better, and cost more parts. They are worth it up to a few programs for each multiprocessor.
 # During training, and when a prompt is read, there are thousands of queries, whose tiles fill the GPU by themselves:
-# puzzle 6 is right there, and splits would only add traffic.
+# p6 is right there, and splits would only add traffic.
 #
 # Parts are also what one can send. If the keys of a very long context lie on several GPUs, each of them computes a
 # part, and a part of one query is $D + 1$ numbers, however many keys it stands for.

@@ -15,8 +15,8 @@
 #
 # ## What you will build
 #
-# A language model that is trained with your kernels. The forward pass of its attention is your puzzle 6, and the
-# backward pass is your puzzle 7. You write what connects them with PyTorch: two functions, about a dozen lines each.
+# A language model that is trained with your kernels. The forward pass of its attention is your p6, and the
+# backward pass is your p7. You write what connects them with PyTorch: two functions, about a dozen lines each.
 # Everything else is below, and short enough to be read in one sitting. Then `make train` trains two models side by
 # side, one with your attention and one with PyTorch's own, from the same start and on the same text:
 #
@@ -43,10 +43,10 @@
 # to first this head. And what's huzzed there?
 # ```
 #
-# On a GPU, these kernels are what makes long texts affordable: with 32 heads of width 64 and 16,384 tokens, puzzle 6
-# takes an H200 4.0 ms and puzzle 7 takes it 11 ms, where eager PyTorch takes 70 ms and 80 ms.
+# On a GPU, these kernels are what makes long texts affordable: with 32 heads of width 64 and 16,384 tokens, p6
+# takes an H200 4.0 ms and p7 takes it 11 ms, where eager PyTorch takes 70 ms and 80 ms.
 #
-# You need your accepted kernels of puzzles 6 and 7: `flash_attention_2_kernel`, `delta_kernel`, `dq_kernel` and
+# You need your accepted kernels of p6 and p7: `flash_attention_2_kernel`, `delta_kernel`, `dq_kernel` and
 # `dk_dv_kernel`. They are imported below from your own files. This puzzle is for practice, and has no points in a
 # graded course.
 #
@@ -221,9 +221,9 @@ class GPT(nn.Module):
 # %% [markdown]
 # ## How to check
 #
-# In a notebook, run the cells from the first one down to this. In a terminal: `make check PUZZLE=c1`, or `make watch`,
-# which checks whenever you save. The judge runs your two functions, with your kernels of puzzles 6 and 7, in tiny
-# sizes, and compares O and the gradients with attention in fp64.
+# In a terminal: `make check PUZZLE=c1`. In a notebook: run the cells from the first one down to this. The judge runs
+# your two functions, with your kernels of p6 and p7, in tiny sizes, and compares O and the gradients with attention in
+# fp64.
 
 # %%
 from checker.notebook import check
@@ -233,14 +233,14 @@ check("c1")
 # %% [markdown]
 # ## Hints
 #
-# `make hint PUZZLE=c1`, or `hint("c1")` from `checker.notebook`, shows one at a time.
+# `make hint PUZZLE=c1` shows one at a time.
 #
 # <details><summary>1: a nudge</summary>
 #
 # Write the forward pass alone, and check it: the report says that the other one is still empty, and judges this one.
 # Make q, k and v dense first. Which two tensors does the kernel write, of which shape and type is each, and how many
 # programs does it need along each axis of the grid? In the backward pass, the three launches follow the lesson of
-# puzzle 7: which of them stores what the other two load?
+# p7: which of them stores what the other two load?
 #
 # </details>
 # <details><summary>2: shapes and strides</summary>
@@ -261,14 +261,13 @@ check("c1")
 #
 # ## Experiments
 #
-# **Predict.** The call has 2 sequences of 200 tokens, 3 heads, d = 16, and `BLOCK = 64`. Write your guess in place of
-# each `...` and run the cell. Once it is accepted, your own function answers, and the judge says why. Guesses are not
-# graded.
+# **Predict.** The call has 2 sequences of 200 tokens, 3 heads, d = 16, and `BLOCK = 64`. Write a guess in place of each
+# `...`. Once it is accepted, your own function answers. Guesses are not graded.
 #
 # * `launches`: how many kernels do the forward and the backward pass launch together?
 # * `programs`: how many programs do all of these launches run together?
 #
-# In a terminal, type this with your numbers:
+# In a terminal:
 #
 # ```
 # make predict PUZZLE=c1 GUESS="launches=... programs=..."
@@ -329,7 +328,7 @@ train()
 #
 # | attention | sequences of 256 | of 4,096 | of 16,384 |
 # |---|---|---|---|
-# | the solutions of puzzles 6, 7 and c1 | 2081 | 1364 | 660 |
+# | the solutions of p6, p7 and c1 | 2081 | 1364 | 660 |
 # | the same functions with the speed track's kernels | 2068 | 1576 | 869 |
 # | PyTorch's own (SDPA) | 2107 | 1667 | 959 |
 # | eager PyTorch, as in puzzle a2 | 1195 | not enough memory | not enough memory |

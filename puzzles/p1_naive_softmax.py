@@ -11,7 +11,7 @@
 # ---
 
 # %% [markdown]
-# # Puzzle 1: naive softmax
+# # Puzzle p1: naive softmax
 #
 # ## What you will build
 #
@@ -107,8 +107,8 @@ def naive_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOCK
 # %% [markdown]
 # ## How it is launched
 #
-# You need not change this: the checker does not read it, and launches your kernel by itself, with many shapes. It does
-# so on *Triton's interpreter*, which runs a kernel with NumPy on the CPU.
+# For a machine with a GPU. The checker launches your kernel itself, with many shapes. It does so on *Triton's
+# interpreter*, which runs a kernel with NumPy on the CPU.
 
 # %%
 def naive_softmax(x):
@@ -125,10 +125,9 @@ def naive_softmax(x):
 # %% [markdown]
 # ## How to check
 #
-# In a notebook, run the first code cell once, then the cell that you have filled in, then the one below this text. In a
-# terminal: `make check PUZZLE=1`, or `make watch`, which checks whenever you save. It takes less than a second, and
-# needs no GPU. `print("x", x)` inside the kernel shows you a block; `make trace PUZZLE=1`, or `trace(1)` from
-# `checker.notebook`, draws what your kernel loads and stores.
+# In a terminal: `make check PUZZLE=p1`. In a notebook: run the first code cell, your own, and the one below. It takes
+# less than a second, and needs no GPU. `print("x", x)` in the kernel shows a block; `make trace PUZZLE=p1` draws what
+# your kernel loads and stores.
 
 # %%
 from checker.notebook import check
@@ -138,7 +137,7 @@ check("p1")
 # %% [markdown]
 # ## Hints
 #
-# `make hint PUZZLE=1`, or `hint(1)` from `checker.notebook`, shows one at a time.
+# `make hint PUZZLE=p1` shows one at a time.
 #
 # <details><summary>1: a nudge</summary>
 #
@@ -162,14 +161,14 @@ check("p1")
 #
 # ## Experiments
 #
-# **Predict.** Each question is about a single row. Write your guess in place of each `...` and run the cell. Once it is
-# accepted, your own kernel answers, and the judge says why. Guesses are not graded.
+# **Predict.** Each question is about a single row. Write a guess in place of each `...`. Once it is accepted, your own
+# kernel answers. Guesses are not graded.
 #
 # * `y_0`: five sevens, with `BLOCK_SIZE=8`. What is the first element of y?
 # * `idle_lanes`: 1025 columns need `BLOCK_SIZE=2048`. How many lanes are masked off when y is stored?
 # * `x_reads`: in that launch of 1025 columns, how often is each element of x read?
 #
-# In a terminal, type this with your numbers:
+# In a terminal:
 #
 # ```
 # make predict PUZZLE=p1 GUESS="y_0=... idle_lanes=... x_reads=..."
@@ -206,7 +205,7 @@ run(naive_softmax_kernel, x_ptr=x, y_ptr=y, x_row_stride=3, y_row_stride=3, n_co
 #
 # The kernel is fast, and it is fragile. fp32 ends at $3.4 \cdot 10^{38}$, and $e^x$ is more than that from $x = 88.7$
 # on. If you have a GPU, try `naive_softmax(torch.tensor([[100.0, 1.0]], device="cuda"))`. Real attention scores do get
-# this large. Puzzle 2 fixes that, and handles rows longer than a block as well.
+# this large. Puzzle p2 fixes that, and handles rows longer than a block as well.
 #
 # ## Where to read on
 #

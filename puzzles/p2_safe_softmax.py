@@ -11,11 +11,11 @@
 # ---
 
 # %% [markdown]
-# # Puzzle 2: safe softmax, three passes
+# # Puzzle p2: safe softmax, three passes
 #
 # ## What you will build
 #
-# The softmax of puzzle 1, without its two restrictions: a row may be longer than a block, and its values may have any
+# The softmax of p1, without its two restrictions: a row may be longer than a block, and its values may have any
 # size. The last layer of a language model needs both: its rows are as long as the vocabulary. On rows of 131,072
 # numbers your kernel can keep up with eager `torch.softmax` on an H200, at 50 % of the speed of a copy against 49 %. A
 # program walks along its row three times, block by block. Each walk is a *pass*.
@@ -84,7 +84,7 @@
 # ## The traffic bound
 #
 # Per row: x is loaded at most **three times**, and y is stored **once** and never read. Loads and stores take a
-# block at a time. That is 4 crossings of the memory bus, against 2 in puzzle 1: what you pay for rows of any length.
+# block at a time. That is 4 crossings of the memory bus, against 2 in p1: what you pay for rows of any length.
 
 # %%
 import triton
@@ -106,7 +106,7 @@ def safe_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOCK_
 # %% [markdown]
 # ## How it is launched
 #
-# You need not change this: the checker launches your kernel by itself, with many shapes.
+# For a machine with a GPU. The checker launches your kernel itself, with many shapes.
 
 # %%
 def safe_softmax(x):
@@ -122,9 +122,8 @@ def safe_softmax(x):
 # %% [markdown]
 # ## How to check
 #
-# In a notebook, run the first code cell once, then the cell that you have filled in, then the one below this text. In a
-# terminal: `make check PUZZLE=2`, or `make watch`, which checks whenever you save. `print("x", x)` inside the kernel
-# shows you a block.
+# In a terminal: `make check PUZZLE=p2`. In a notebook: run the first code cell, your own, and the one below.
+# `print("x", x)` in the kernel shows a block.
 
 # %%
 from checker.notebook import check
@@ -134,7 +133,7 @@ check("p2")
 # %% [markdown]
 # ## Hints
 #
-# `make hint PUZZLE=2`, or `hint(2)` from `checker.notebook`, shows one at a time.
+# `make hint PUZZLE=p2` shows one at a time.
 #
 # <details><summary>1: a nudge</summary>
 #
@@ -158,14 +157,14 @@ check("p2")
 #
 # ## Experiments
 #
-# **Predict.** Each question is about a single row. Write your guess in place of each `...` and run the cell. Once it is
-# accepted, your own kernel answers, and the judge says why. Guesses are not graded.
+# **Predict.** Each question is about a single row. Write a guess in place of each `...`. Once it is accepted, your own
+# kernel answers. Guesses are not graded.
 #
 # * `x_reads`: 10 columns with `BLOCK_SIZE=16`, so that the row fits into one block. How often is each element of x
 #   read?
 # * `y_0`: the softmax of 1, 2, 3 begins with .0900. With what does that of 1001, 1002, 1003 begin?
 #
-# In a terminal, type this with your numbers:
+# In a terminal:
 #
 # ```
 # make predict PUZZLE=p2 GUESS="x_reads=... y_0=..."
@@ -187,7 +186,7 @@ predict("p2", x_reads=..., y_0=...)
 # 1. y is 0 there, because $e^{-\infty} = 0$. The other nine share 1, and the largest of them is .6322. The largest of ten
 #    was .6321.
 # 2. NaN everywhere, unless you have taken precautions: m is $-\infty$, and $-\infty - (-\infty)$ is not a number. No row
-#    of this puzzle is like that. In puzzle 3 the first block of a row may be.
+#    of this puzzle is like that. In p3 the first block of a row may be.
 #
 # </details>
 
@@ -203,9 +202,9 @@ run(safe_softmax_kernel, x_ptr=x, y_ptr=y, x_row_stride=10, y_row_stride=10, n_c
 # %% [markdown]
 # ## What to notice afterwards
 #
-# `make trace PUZZLE=2` draws the three passes. Passes 1 and 2 read the same data one after the other. Could one pass
+# `make trace PUZZLE=p2` draws the three passes. Passes 1 and 2 read the same data one after the other. Could one pass
 # do both? The sum needs the maximum, which is not known yet. But a sum that was computed with *another* maximum can be
-# corrected afterwards. That is puzzle 3. On long rows puzzle 2 takes 4/3 of puzzle 3's time. On short ones it takes
+# corrected afterwards. That is p3. On long rows p2 takes 4/3 of p3's time. On short ones it takes
 # the same, because what was just read is still in the L2 cache, a fast memory that all programs share.
 #
 # ## Where to read on

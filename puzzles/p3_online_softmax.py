@@ -11,11 +11,11 @@
 # ---
 
 # %% [markdown]
-# # Puzzle 3: online softmax, two passes
+# # Puzzle p3: online softmax, two passes
 #
 # ## What you will build
 #
-# Puzzle 2's softmax in two passes instead of three: maximum $m$ and normaliser $l$ come out of the *same* pass. On
+# Puzzle p2's softmax in two passes instead of three: maximum $m$ and normaliser $l$ come out of the *same* pass. On
 # rows of 131,072 numbers an H200 then reaches 65 % of the speed of a copy. With three passes it reaches 50 %.
 # FlashAttention rests on this idea.
 #
@@ -38,10 +38,10 @@
 #
 # $$ l' = l \cdot e^{m - m'} + \sum_{j \in \text{block}} e^{x_j - m'}. $$
 #
-# **In numbers**, with the row 1 3 | 2 5 of puzzle 2 in blocks of two. Block 1 3: $m = 3$ and
+# **In numbers**, with the row 1 3 | 2 5 of p2 in blocks of two. Block 1 3: $m = 3$ and
 # $l = e^{1-3} + e^{3-3} = 0.1353 + 1 = 1.1353$. Block 2 5: $m' = 5$. The old sum becomes
 # $1.1353 \cdot e^{3-5} = 1.1353 \cdot 0.1353 = 0.1536$, and the block adds $e^{2-5} + e^{5-5} = 1.0498$. So
-# $l' = 1.2034$, which is what puzzle 2 found.
+# $l' = 1.2034$, which is what p2 found.
 #
 # In PyTorch, for one row without $-\infty$:
 #
@@ -83,7 +83,7 @@
 # | `n_cols` | length of a row, at least 1 |
 # | `BLOCK_SIZE` | columns in a block, a power of two; **may be smaller than the row** |
 #
-# Values as in puzzle 2, up to $10^5$ in size, in fp16 a few hundred. Individual values may be $-\infty$, also whole
+# Values as in p2, up to $10^5$ in size, in fp16 a few hundred. Individual values may be $-\infty$, also whole
 # blocks of them, never a whole row. Compute in fp32.
 #
 # ## The traffic bound
@@ -111,7 +111,7 @@ def online_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOC
 # %% [markdown]
 # ## How it is launched
 #
-# You need not change this: the checker launches your kernel by itself, with many shapes.
+# For a machine with a GPU. The checker launches your kernel itself, with many shapes.
 
 # %%
 def online_softmax(x):
@@ -127,9 +127,8 @@ def online_softmax(x):
 # %% [markdown]
 # ## How to check
 #
-# In a notebook, run the first code cell once, then the cell that you have filled in, then the one below this text. In a
-# terminal: `make check PUZZLE=3`, or `make watch`, which checks whenever you save. `print("x", x)` inside the kernel
-# shows you a block.
+# In a terminal: `make check PUZZLE=p3`. In a notebook: run the first code cell, your own, and the one below.
+# `print("x", x)` in the kernel shows a block.
 
 # %%
 from checker.notebook import check
@@ -139,7 +138,7 @@ check("p3")
 # %% [markdown]
 # ## Hints
 #
-# `make hint PUZZLE=3`, or `hint(3)` from `checker.notebook`, shows one at a time.
+# `make hint PUZZLE=p3` shows one at a time.
 #
 # <details><summary>1: a nudge</summary>
 #
@@ -156,19 +155,19 @@ check("p3")
 # <details><summary>3: nearly there</summary>
 #
 # `l = l * tl.exp(m - shift) + tl.sum(tl.exp(x - shift), axis=0)`, then `m = m_new`. The second loop is the third one of
-# puzzle 2.
+# p2.
 #
 # </details>
 #
 # ## Experiments
 #
-# **Predict.** Each question is about a single row. Write your guess in place of each `...` and run the cell. Once it is
-# accepted, your own kernel answers, and the judge says why. Guesses are not graded.
+# **Predict.** Each question is about a single row. Write a guess in place of each `...`. Once it is accepted, your own
+# kernel answers. Guesses are not graded.
 #
-# * `x_reads`: 10 columns with `BLOCK_SIZE=16`, as in puzzle 2. How often is each element of x read now?
+# * `x_reads`: 10 columns with `BLOCK_SIZE=16`, as in p2. How often is each element of x read now?
 # * `y_5`: minus infinity four times, and then 2 and 2. With `BLOCK_SIZE=4`, what is the last element of y?
 #
-# In a terminal, type this with your numbers:
+# In a terminal:
 #
 # ```
 # make predict PUZZLE=p3 GUESS="x_reads=... y_5=..."
@@ -207,7 +206,7 @@ run(online_softmax_kernel, x_ptr=x, y_ptr=y, x_row_stride=7, y_row_stride=7, n_c
 #
 # One pass is not enough for a softmax: every $y_i$ is an output, and every one needs the final $l$. But if nobody wants
 # the $y_i$ themselves, only a *weighted sum* $\sum_i y_i v_i$, then that sum can be kept and rescaled just as $l$ is.
-# Then one pass is enough, and that is attention: puzzles 5 and 6.
+# Then one pass is enough, and that is attention: p5 and p6.
 #
 # ## Where to read on
 #

@@ -11,11 +11,11 @@
 # ---
 
 # %% [markdown]
-# # Puzzle 4: tiled softmax
+# # Puzzle p4: tiled softmax
 #
 # ## What you will build
 #
-# The softmax of puzzle 3 for several rows at once. One short row cannot keep one of the GPU's cores busy, and one long row
+# The softmax of p3 for several rows at once. One short row cannot keep one of the GPU's cores busy, and one long row
 # does not fit on it. A tile lets you choose both sides. On an H200, tiles of 8 rows bring rows of 128 numbers to 99.4 %
 # of the speed of a copy. Tiles of 4 rows bring rows of 4096 to 94 %, where eager `torch.softmax` reaches 61 %.
 #
@@ -35,9 +35,9 @@
 #
 # ## The idea
 #
-# **What you know from w3 and puzzle 3.** `rows[:, None]` and `cols[None, :]` broadcast to a tile, just as in PyTorch:
+# **What you know from w3 and p3.** `rows[:, None]` and `cols[None, :]` broadcast to a tile, just as in PyTorch:
 # a tile of offsets, and with `&` a tile of masks. Mask both sides: neither the rows nor the columns need fill the last
-# tile. The rest is puzzle 3 with one more axis. In PyTorch, for the rows x of one program, and without $-\infty$:
+# tile. The rest is p3 with one more axis. In PyTorch, for the rows x of one program, and without $-\infty$:
 #
 # ```python
 # m, l = torch.full((len(x),), -torch.inf), torch.zeros(len(x))                      # (BLOCK_ROWS,)
@@ -72,7 +72,7 @@
 # | `n_rows`, `n_cols` | shape of x and y |
 # | `BLOCK_ROWS`, `BLOCK_COLS` | shape of a tile, powers of two |
 #
-# Values as in puzzle 3: large ones, also $-\infty$, never a whole row of it.
+# Values as in p3: large ones, also $-\infty$, never a whole row of it.
 #
 # ## The traffic bound
 #
@@ -85,7 +85,7 @@ import triton.language as tl
 # %% [markdown]
 # ## Your turn
 #
-# About fifteen lines are missing: puzzle 3 with one more axis.
+# About fifteen lines are missing: p3 with one more axis.
 
 # %%
 @triton.jit
@@ -100,7 +100,7 @@ def tiled_softmax_kernel(
 # %% [markdown]
 # ## How it is launched
 #
-# You need not change this: the checker launches your kernel by itself, with many shapes.
+# For a machine with a GPU. The checker launches your kernel itself, with many shapes.
 
 # %%
 def tiled_softmax(x):
@@ -117,9 +117,8 @@ def tiled_softmax(x):
 # %% [markdown]
 # ## How to check
 #
-# In a notebook, run the first code cell once, then the cell that you have filled in, then the one below this text. In a
-# terminal: `make check PUZZLE=4`, or `make watch`, which checks whenever you save. `print("x", x)` inside the kernel
-# shows you a block.
+# In a terminal: `make check PUZZLE=p4`. In a notebook: run the first code cell, your own, and the one below.
+# `print("x", x)` in the kernel shows a block.
 
 # %%
 from checker.notebook import check
@@ -129,18 +128,18 @@ check("p4")
 # %% [markdown]
 # ## Hints
 #
-# `make hint PUZZLE=4`, or `hint(4)` from `checker.notebook`, shows one at a time.
+# `make hint PUZZLE=p4` shows one at a time.
 #
 # <details><summary>1: a nudge</summary>
 #
-# `m` and `l` are vectors now, and they must be so before the loop begins. Go through puzzle 3 line by line, and write
+# `m` and `l` are vectors now, and they must be so before the loop begins. Go through p3 line by line, and write
 # down the shape of each name: (BLOCK_ROWS,), or that of the tile?
 #
 # </details>
 # <details><summary>2: the mask</summary>
 #
 # `(rows < n_rows)[:, None] & (start + cols < n_cols)[None, :]`, with `other=-float("inf")`. Rows that do not exist are
-# then all $-\infty$. The guard of puzzle 3 keeps them harmless, and the mask of the store keeps them out of y.
+# then all $-\infty$. The guard of p3 keeps them harmless, and the mask of the store keeps them out of y.
 #
 # </details>
 # <details><summary>3: nearly there</summary>
@@ -153,14 +152,14 @@ check("p4")
 #
 # ## Experiments
 #
-# **Predict.** The launch has 5 rows of 10 columns, in tiles of 4 x 4. Write your guess in place of each `...` and run
-# the cell. Once it is accepted, your own kernel answers, and the judge says why. Guesses are not graded.
+# **Predict.** The launch has 5 rows of 10 columns, in tiles of 4 x 4. Write a guess in place of each `...`. Once it is
+# accepted, your own kernel answers. Guesses are not graded.
 #
 # * `programs`: how many programs store to y?
 # * `x_reads`: how often is each element of x read?
 # * `idle_lanes`: how many lanes of all programs together are masked off when y is stored?
 #
-# In a terminal, type this with your numbers:
+# In a terminal:
 #
 # ```
 # make predict PUZZLE=p4 GUESS="programs=... x_reads=... idle_lanes=..."

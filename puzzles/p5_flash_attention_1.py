@@ -11,7 +11,7 @@
 # ---
 
 # %% [markdown]
-# # Puzzle 5: FlashAttention-1
+# # Puzzle p5: FlashAttention-1
 #
 # ## What you will build
 #
@@ -50,13 +50,13 @@
 # From a3 you know how to make a tile of scores, mask it and multiply it by V. Four things are new.
 #
 # **1. One pass.** Row $i$ of O is a weighted sum of V's rows, $o_i = \sum_j p_{ij} v_j$ with
-# $p_{ij} = e^{s_{ij} - m_i} / l_i$. Puzzle 3 needed its second pass because each $p_{ij}$ was an output, and none is
+# $p_{ij} = e^{s_{ij} - m_i} / l_i$. Puzzle p3 needed its second pass because each $p_{ij}$ was an output, and none is
 # final before the last key has been seen. Here nobody wants the $p_{ij}$, only their sum with the $v_j$. If the
 # maximum grows, every term of that sum gets the same factor, so the *sum* can be rescaled, just as `l` is:
 #
 # ```
 #   m' = max(m, max of the tile's s)
-#   l' = l exp(m - m') + sum of the tile's exp(s - m')               puzzle 3
+#   l' = l exp(m - m') + sum of the tile's exp(s - m')               p3
 #   a' = a exp(m - m') + sum of the tile's exp(s - m') v             the same move for the weighted sum a
 # ```
 #
@@ -68,7 +68,7 @@
 # **3. State in memory, and a divided update.** While a program visits other queries, O, `l` and `m` wait in global
 # memory. The paper stores O *finished*: divided by $l_i$, the attention to the keys seen so far. Tile $(i, j)$ by
 # itself has the maximum $m_{ij}$, the exponentials $P_{ij} = e^{S_{ij} - m_{ij}}$ and their sum $l_{ij}$ (line 10 of
-# the algorithm). Merging that with what was there is puzzle 3's rule for two parts, each brought to the new maximum
+# the algorithm). Merging that with what was there is p3's rule for two parts, each brought to the new maximum
 # (line 11):
 #
 # $$m_i^{new} = \max(m_i, m_{ij}), \qquad
@@ -81,7 +81,7 @@
 #
 # At the first visit $l_i = 0$ and $m_i = -\infty$, so the old part vanishes. No special case is needed.
 #
-# *In numbers*, with one query whose scores are the row 1 3 | 2 5 of puzzle 3, and v = 10 20 | 30 40:
+# *In numbers*, with one query whose scores are the row 1 3 | 2 5 of p3, and v = 10 20 | 30 40:
 #
 # | after | $m$ | $l$ | O |
 # |---|---|---|---|
@@ -164,7 +164,7 @@ def flash_attention_1_kernel(
 # %% [markdown]
 # ## How it is launched
 #
-# You need not change this: the checker launches your kernel by itself, with many shapes.
+# For a machine with a GPU. The checker launches your kernel itself, with many shapes.
 #
 # **Block sizes.** The chip has room for $M$ numbers, and a tile of each of Q, K, V and O must fit. So the paper takes
 # $B_c = \lceil M / 4d \rceil$ and $B_r = \min(B_c, d)$. With 227 KB of shared memory, fp32 and d = 64,
@@ -195,9 +195,8 @@ def flash_attention_1(q, k, v, scale):
 # %% [markdown]
 # ## How to check
 #
-# In a notebook, run the first code cell once, then the cell that you have filled in, then the one below this text. In a
-# terminal: `make check PUZZLE=5`, or `make watch`, which checks whenever you save. `print("Sij", Sij)` inside the
-# kernel shows you a block.
+# In a terminal: `make check PUZZLE=p5`. In a notebook: run the first code cell, your own, and the one below.
+# `print("Sij", Sij)` in the kernel shows a block.
 
 # %%
 from checker.notebook import check
@@ -207,7 +206,7 @@ check("p5")
 # %% [markdown]
 # ## Hints
 #
-# `make hint PUZZLE=5`, or `hint(5)` from `checker.notebook`, shows one at a time.
+# `make hint PUZZLE=p5` shows one at a time.
 #
 # <details><summary>1: a nudge</summary>
 #
@@ -235,15 +234,14 @@ check("p5")
 #
 # ## Experiments
 #
-# **Predict.** The launch has one head, 64 queries, 64 keys, D = 16, `Br=16` and `Bc=32`. Write your guess in place of
-# each `...` and run the cell. Once it is accepted, your own kernel answers, and the judge says why. Guesses are not
-# graded.
+# **Predict.** The launch has one head, 64 queries, 64 keys, D = 16, `Br=16` and `Bc=32`. Write a guess in place of each
+# `...`. Once it is accepted, your own kernel answers. Guesses are not graded.
 #
 # * `k_reads`: how often is each element of K read?
 # * `o_writes`: how often is each element of O written?
 # * `q_reads`: how often is each element of Q read?
 #
-# In a terminal, type this with your numbers:
+# In a terminal:
 #
 # ```
 # make predict PUZZLE=p5 GUESS="k_reads=... o_writes=... q_reads=..."
@@ -295,10 +293,10 @@ run(flash_attention_1_kernel, **tensors, **strides, **sizes, grid=1)
 # counts bytes, it is 1.6 times as much, because your O is kept in fp32.) At d = 128 with
 # $B_c = 64$ it makes fewer.
 #
-# O travels only because of the order of the loops (`make trace PUZZLE=5` shows it). Swap them, and each tile of O stays
-# on the chip until it is finished. That is puzzle 6.
+# O travels only because of the order of the loops (`make trace PUZZLE=p5` shows it). Swap them, and each tile of O stays
+# on the chip until it is finished. That is p6.
 #
-# There is another reason for puzzle 6. Only one program works on a head, because two of them would meet in O. With 16
+# There is another reason for p6. Only one program works on a head, because two of them would meet in O. With 16
 # heads on a GPU of 132 cores, 116 cores do nothing. With 32 heads of 64 dimensions an H200 takes 80 ms for this kernel,
 # and only 33 ms for eager PyTorch, at the same 16,384 tokens.
 #

@@ -11,14 +11,14 @@
 # ---
 
 # %% [markdown]
-# # Puzzle 6: FlashAttention-2
+# # Puzzle p6: FlashAttention-2
 #
 # ## What you will build
 #
 # At a context length of 16,384 tokens, causal, eager attention takes 70 ms on an H200 (32 heads of 64 dimensions). The
 # 33 lines that you are about to write take 4.0 ms.
 #
-# It is the attention of puzzle 5 with its loops exchanged. A program owns one tile of queries and walks along the
+# It is the attention of p5 with its loops exchanged. A program owns one tile of queries and walks along the
 # keys. O, `l` and `m` stay in *registers*, where a program keeps what it computes with, until they are finished. With `CAUSAL`, a query sees only keys up to its own
 # position, as in a language model, which predicts each word from those before it. Tiles that are hidden altogether are
 # not even loaded.
@@ -54,7 +54,7 @@
 #
 # **Loops exchanged.** With the queries outside, each tile of O belongs to one program, which finishes it in one go. It
 # never returns to memory half-done, so it need not be kept divided: keep the plain weighted sum, rescale it like `l`,
-# and divide once at the end. That is the three-line rule of puzzle 5, for a tile of keys at a time (lines 9 and 10):
+# and divide once at the end. That is the three-line rule of p5, for a tile of keys at a time (lines 9 and 10):
 #
 # $$m_i^{new} = \max(m_i, \operatorname{rowmax} S_{ij}), \quad P_{ij} = e^{S_{ij} - m_i^{new}}, \quad
 # \alpha = e^{m_i - m_i^{new}}$$
@@ -66,7 +66,7 @@
 #
 # ![Two grids of three tiles of queries by four tiles of keys. Left, FlashAttention-1: visits 1 to 12 run down the columns; each pair of K and V is loaded once, Q, O, l and m go in and out at each visit. Right, FlashAttention-2: visits 1 to 4 run along each row; a row is one program, which loads Q once and stores O once; K and V are loaded at each visit.](../docs/figures/loop_orders.svg)
 #
-# *In numbers*, with the scores 1 3 | 2 5 and v = 10 20 | 30 40 of puzzle 5. After tile 1, $m = 3$, $l = 1.1353$, and O
+# *In numbers*, with the scores 1 3 | 2 5 and v = 10 20 | 30 40 of p5. After tile 1, $m = 3$, $l = 1.1353$, and O
 # holds the plain sum $0.1353 \cdot 10 + 1 \cdot 20 = 21.35$. Tile 2 raises $m$ to 5, so $\alpha = e^{3-5} = 0.1353$.
 # Then $l = 0.1353 \cdot 1.1353 + 1.0498 = 1.2034$, and O holds $0.1353 \cdot 21.35 + 41.49 = 44.38$. Divided once, at
 # the end: $44.38 / 1.2034 = 36.88$.
@@ -85,10 +85,10 @@
 #   14, 15  store Oi, LSEi
 # ```
 #
-# **One number for the backward pass.** Puzzle 7 will need $P$ again, and computes it again instead of reading it. It
+# **One number for the backward pass.** Puzzle p7 will need $P$ again, and computes it again instead of reading it. It
 # can do so from $\mathrm{LSE}_i = m_i + \log l_i$, the logarithm of the sum of all $e^{s_{ij}}$, because
 # $p_{ij} = e^{s_{ij} - \mathrm{LSE}_i}$. So LSE is stored, instead of `l` and `m`. Above, LSE is
-# $5 + \log 1.2034 = 5.185$, and the score 3 gets $e^{3 - 5.185} = 0.112$, as in puzzle 2. `tl.log` is the natural
+# $5 + \log 1.2034 = 5.185$, and the score 3 gets $e^{3 - 5.185} = 0.112$, as in p2. `tl.log` is the natural
 # logarithm.
 #
 # ### Causal: 65 points
@@ -114,7 +114,7 @@
 #
 # **Queries that see nothing.** If $n_q > n_k$, the first $n_q - n_k$ queries see no key. All of their scores are
 # $-\infty$, and so is the maximum. Then $S - m^{new} = -\infty - (-\infty)$ is NaN, and so is $m - m^{new}$. With
-# puzzle 3's guard in both, $P = e^{-\infty - 0} = 0$ and $\alpha = e^{-\infty - 0} = 0$, so `l` and O stay 0. At the
+# p3's guard in both, $P = e^{-\infty - 0} = 0$ and $\alpha = e^{-\infty - 0} = 0$, so `l` and O stay 0. At the
 # end, do not divide by this `l`: O must be 0 there, where PyTorch gives NaN. LSE must be $-\infty$, and $m + \log l$ is
 # that already, as $\log 0 = -\infty$.
 #
@@ -147,7 +147,7 @@ import triton.language as tl
 # %% [markdown]
 # ## Your turn
 #
-# About thirty-three lines are missing. You know most of them from a3 and puzzle 5.
+# About thirty-three lines are missing. You know most of them from a3 and p5.
 
 # %%
 @triton.jit
@@ -167,7 +167,7 @@ def flash_attention_2_kernel(
 # %% [markdown]
 # ## How it is launched
 #
-# You need not change this: the checker launches your kernel by itself, with many shapes.
+# For a machine with a GPU. The checker launches your kernel itself, with many shapes.
 
 # %%
 def flash_attention_2(q, k, v, scale, causal=False):
@@ -189,9 +189,8 @@ def flash_attention_2(q, k, v, scale, causal=False):
 # %% [markdown]
 # ## How to check
 #
-# In a notebook, run the first code cell once, then the cell that you have filled in, then the one below this text. In a
-# terminal: `make check PUZZLE=6`, or `make watch`, which checks whenever you save. `print("Sij", Sij)` inside the
-# kernel shows you a block.
+# In a terminal: `make check PUZZLE=p6`. In a notebook: run the first code cell, your own, and the one below.
+# `print("Sij", Sij)` in the kernel shows a block.
 
 # %%
 from checker.notebook import check
@@ -201,7 +200,7 @@ check("p6")
 # %% [markdown]
 # ## Hints
 #
-# `make hint PUZZLE=6`, or `hint(6)` from `checker.notebook`, shows one at a time.
+# `make hint PUZZLE=p6` shows one at a time.
 #
 # <details><summary>1: a nudge</summary>
 #
@@ -226,14 +225,14 @@ check("p6")
 #
 # ## Experiments
 #
-# **Predict.** The launches have one head, 64 queries, 64 keys, D = 16 and `Bc=16`. Write your guess in place of each
-# `...` and run the cell. Once it is accepted, your own kernel answers, and the judge says why. Guesses are not graded.
+# **Predict.** The launches have one head, 64 queries, 64 keys, D = 16 and `Bc=16`. Write a guess in place of each
+# `...`. Once it is accepted, your own kernel answers. Guesses are not graded.
 #
 # * `k_reads`: with `Br=16`, not causal, how often is each element of K read?
 # * `k_reads_causal`: with `Br=16` and `CAUSAL`, how often is an element of K read, on average?
 # * `k_reads_tall`: with `Br=32` and `CAUSAL`, how often is an element of K read, on average?
 #
-# In a terminal, type this with your numbers:
+# In a terminal:
 #
 # ```
 # make predict PUZZLE=p6 GUESS="k_reads=... k_reads_causal=... k_reads_tall=..."
@@ -279,12 +278,12 @@ run(flash_attention_2_kernel, **tensors, **strides, **sizes, grid=(64 // Br, 1))
 # %% [markdown]
 # ## What to notice afterwards
 #
-# Puzzle 5 read K and V once and O $T_c$ times. Now O is written once, and K and V are read $T_r$ times.
-# `make trace PUZZLE=6` draws your order of tiles beside that of your puzzle 5, and the tiles that you skip. Counted in
-# elements this is no gain, and a loss if $B_r$ is smaller than puzzle 5's $B_c$. Two things decide for it. K and V are
+# Puzzle p5 read K and V once and O $T_c$ times. Now O is written once, and K and V are read $T_r$ times.
+# `make trace PUZZLE=p6` draws your order of tiles beside that of your p5, and the tiles that you skip. Counted in
+# elements this is no gain, and a loss if $B_r$ is smaller than p5's $B_c$. Two things decide for it. K and V are
 # only read, by many programs at about the same time, so most reads are served by the L2 cache. And there are $T_r$
 # times as many programs to fill the GPU with. Full attention of 32 heads of width 64 at 16,384 tokens takes 6.6 ms on
-# an H200, and took 80 ms with puzzle 5.
+# an H200, and took 80 ms with p5.
 #
 # The inner loop no longer divides. On a GPU, one exponential or division costs as much as many multiplications of a
 # matrix product. So FlashAttention-2 is faster also because it does less beside the products.

@@ -11,7 +11,7 @@
 # ---
 
 # %% [markdown]
-# # Puzzle 7: the causal backward pass
+# # Puzzle p7: the causal backward pass
 #
 # ## What you will build
 #
@@ -19,7 +19,7 @@
 # products. At a context length of 16,384 tokens, causal, an H200 takes 80 ms for it in eager PyTorch (32 heads of 64
 # dimensions), and 11 ms for the three kernels of this puzzle.
 #
-# They compute the gradients of puzzle 6: from dO, the gradient of some loss with respect to O, those with respect to
+# They compute the gradients of p6: from dO, the gradient of some loss with respect to O, those with respect to
 # Q, K and V. The formulas are those of a4, where one function of PyTorch computed them all. Here three kernels share
 # them, and each is judged and credited by itself. This order is the easiest:
 #
@@ -95,7 +95,7 @@
 #
 # ### dQ
 #
-# dQ is a sum over keys, so its loop is that of puzzle 6: it ends where that one ends, and has no maximum to keep. The
+# dQ is a sum over keys, so its loop is that of p6: it ends where that one ends, and has no maximum to keep. The
 # line numbers are those of the paper's algorithm, and lines without a number are ours:
 #
 # ```
@@ -226,8 +226,8 @@ def dk_dv_kernel(
 # %% [markdown]
 # ## How it is launched
 #
-# You need not change this: the checker launches your kernels by itself, with many shapes. `num_stages=2` keeps two tiles
-# of each load in shared memory, one that is multiplied and one on its way. Triton's usual three take 105 KB with D = 128,
+# For a machine with a GPU. The checker launches your kernel itself, with many shapes. `num_stages=2` keeps two tiles of
+# each load in shared memory, one that is multiplied and one on its way. Triton's usual three take 105 KB with D = 128,
 # and an RTX 30 or 40 has 99. A T4 has 64 KB, and no tensor cores that Triton uses: write 32 for 64 there.
 
 # %%
@@ -250,9 +250,8 @@ def causal_backward(q, k, v, o, lse, do, scale):
 # %% [markdown]
 # ## How to check
 #
-# In a notebook, run the first code cell once, then the cell that you have filled in, then the one below this text. In a
-# terminal: `make check PUZZLE=7`, or `make watch`, which checks whenever you save. `print("dSij", dSij)`
-# inside a kernel shows you a block.
+# In a terminal: `make check PUZZLE=p7`. In a notebook: run the first code cell, your own, and the one below.
+# `print("dSij", dSij)` in a kernel shows a block.
 
 # %%
 from checker.notebook import check
@@ -262,12 +261,12 @@ check("p7")
 # %% [markdown]
 # ## Hints
 #
-# `make hint PUZZLE=7`, or `hint(7)` from `checker.notebook`, shows one at a time.
+# `make hint PUZZLE=p7` shows one at a time.
 #
 # <details><summary>1: a nudge</summary>
 #
 # Begin with `delta_kernel`: two tiles, a product element by element, and a sum. Which axis disappears? Then write
-# `dq_kernel`, which is puzzle 6 with other mathematics in the loop, and no maximum to keep. `dk_dv_kernel` has the same
+# `dq_kernel`, which is p6 with other mathematics in the loop, and no maximum to keep. `dk_dv_kernel` has the same
 # mathematics. Which loads move out of its loop, and which move in?
 #
 # </details>
@@ -290,15 +289,14 @@ check("p7")
 #
 # ## Experiments
 #
-# **Predict.** The launches have one head, 64 queries, 64 keys, D = 16, `Br=32` and `Bc=16`. Write your guess in place
-# of each `...` and run the cell. Once it is accepted, your own kernel answers, and the judge says why. Guesses are not
-# graded.
+# **Predict.** The launches have one head, 64 queries, 64 keys, D = 16, `Br=32` and `Bc=16`. Write a guess in place of
+# each `...`. Once it is accepted, your own kernel answers. Guesses are not graded.
 #
 # * `k_reads`: how often does `dq_kernel` read an element of K, on average?
 # * `q_reads`: how often does `dk_dv_kernel` read an element of Q, on average?
 # * `products`: how many times does `dk_dv_kernel` call `tl.dot`, in all programs together?
 #
-# In a terminal, type this with your numbers:
+# In a terminal:
 #
 # ```
 # make predict PUZZLE=p7 GUESS="k_reads=... q_reads=... products=..."
@@ -366,7 +364,7 @@ else:
 # %% [markdown]
 # ## What to notice afterwards
 #
-# `make trace PUZZLE=7` draws both orders: along the rows for dQ, down the columns for dK and dV.
+# `make trace PUZZLE=p7` draws both orders: along the rows for dQ, down the columns for dK and dV.
 #
 # The backward pass makes five matrix products per tile where the forward pass makes two, and yours makes seven, because
 # S and dP are computed in both kernels. In return, no $n \times n$ matrix ever touches memory, in either direction.

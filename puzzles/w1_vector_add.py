@@ -15,15 +15,15 @@
 #
 # ## What you will build
 #
-# Your first GPU kernel: $z = x + y$, five lines of your own. In puzzle 1, five more lines make a softmax. On an H200, a
+# Your first GPU kernel: $z = x + y$, five lines of your own. In p1, five more lines make a softmax. On an H200, a
 # GPU for data centres, that softmax runs at 99.7 % of the speed of a plain copy, and eager `torch.softmax` at 46 %
 # (fp32, rows of 8192). The last puzzles are the attention kernels that transformers are trained with. All of them are
 # made of what this lesson explains.
 #
 # You need to know PyTorch. You need no GPU, and you need to know nothing about GPUs.
 #
-# * **You have never seen a Triton kernel**: you are in the right place. The ladder is w1, w2, w3, and then puzzle 1.
-# * **You have written Triton kernels**: begin with [puzzle 1](p1_naive_softmax.py). You do not need w1 to w3 for it.
+# * **You have never seen a Triton kernel**: you are in the right place. The ladder is w1, w2, w3, and then p1.
+# * **You have written Triton kernels**: begin with [p1](p1_naive_softmax.py). You do not need w1 to w3 for it.
 #
 # The first `make check PUZZLE=w1` downloads about 220 MB, and the first `make lab`, for notebooks, somewhat more. After
 # that, only the links at the end of this page need a network.
@@ -91,7 +91,7 @@ def double_kernel(x_ptr, y_ptr, n, BLOCK_SIZE: tl.constexpr):
 # **`tl.load(x_ptr + offsets, mask=mask, other=0.0)`.** A pointer plus a block of offsets is a block of addresses. A
 # step of 1 is one element, whatever its type. `tl.load` fetches what lies there, so `x` is a block of values. A lane
 # that is masked off reads nothing and gets `other`. If you leave `other` out, such a lane may hold anything. `other`
-# may be any number. Minus infinity, which puzzle 1 needs, is written `-float("inf")`.
+# may be any number. Minus infinity, which p1 needs, is written `-float("inf")`.
 #
 # **`tl.store(y_ptr + offsets, 2 * x, mask=mask)`.** Addresses first, values second, and the mask again. A masked lane
 # stores nothing. A kernel has no return value. Its result is what it has stored.
@@ -277,8 +277,7 @@ def vector_add(x, y):
 #
 # To look inside, write `print("offsets", offsets)` into your kernel: a text, and then one block. The report then shows
 # what each program printed: in the launch that went wrong, or else in the first one, on 24 numbers with 3 programs of 8
-# lanes. `make trace PUZZLE=w1`, or `trace("w1")` from
-# `checker.notebook`, draws what your kernel loads and stores for the ten numbers of the picture above.
+# lanes. `make trace PUZZLE=w1` draws what your kernel loads and stores for the ten numbers of the picture above.
 
 # %%
 from checker.notebook import check
@@ -288,7 +287,7 @@ check("w1")
 # %% [markdown]
 # ## Hints
 #
-# `make hint PUZZLE=w1`, or `hint("w1")` from `checker.notebook`, shows one at a time.
+# `make hint PUZZLE=w1` shows one at a time.
 #
 # <details><summary>1: a nudge</summary>
 #
@@ -311,14 +310,14 @@ check("w1")
 #
 # ## Experiments
 #
-# **Predict.** The launch is one with n = 1000 and `BLOCK_SIZE=256`. Write your guess in place of each `...` and run the
-# cell. Once it is accepted, your own kernel answers, and the judge says why. Guesses are not graded.
+# **Predict.** The launch is one with n = 1000 and `BLOCK_SIZE=256`. Write a guess in place of each `...`. Once it is
+# accepted, your own kernel answers. Guesses are not graded.
 #
 # * `programs`: how many programs store to z?
 # * `idle_lanes`: how many lanes of all programs together are masked off when z is stored?
 # * `x_reads`: how often is each element of x read?
 #
-# In a terminal, type this with your numbers:
+# In a terminal:
 #
 # ```
 # make predict PUZZLE=w1 GUESS="programs=... idle_lanes=... x_reads=..."

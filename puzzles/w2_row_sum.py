@@ -17,7 +17,7 @@
 #
 # A kernel that adds up each row of a matrix, `x.float().sum(dim=1)`. Such a sum is part of every softmax, every layer
 # norm and every loss. The numbers of a row may have 16 bits. Their sum is kept in fp32 all the same, and that costs no
-# time. On an H200, puzzle 1's softmax, which keeps its sums in the same way, takes 1.03 ms for rows of 8192 in bf16,
+# time. On an H200, p1's softmax, which keeps its sums in the same way, takes 1.03 ms for rows of 8192 in bf16,
 # and 2.01 ms in fp32.
 #
 # Tensors lie in the GPU's *global memory*. What a program has loaded is *on the chip*, next to the arithmetic units,
@@ -164,8 +164,7 @@ def row_sum_kernel(x_ptr, out_ptr, x_row_stride, n_cols, BLOCK_SIZE: tl.constexp
 # %% [markdown]
 # ## How it is launched
 #
-# You need not change this: the checker does not read it, and launches your kernel by itself, with many shapes.
-# `triton.next_power_of_2(3)` is 4.
+# For a machine with a GPU. The checker launches your kernel itself, with many shapes. `triton.next_power_of_2(3)` is 4.
 
 # %%
 def row_sum(x):
@@ -181,10 +180,8 @@ def row_sum(x):
 # %% [markdown]
 # ## How to check
 #
-# In a notebook, run the first code cell once, then the cell that you have filled in, then the one below this text. In a
-# terminal: `make check PUZZLE=w2`, or `make watch`, which checks whenever you save. `print("x", x)` inside the kernel
-# shows you a block; `make trace PUZZLE=w2`, or `trace("w2")` from `checker.notebook`, draws what your kernel loads and
-# stores.
+# In a terminal: `make check PUZZLE=w2`. In a notebook: run the first code cell, your own, and the one below.
+# `print("x", x)` in the kernel shows a block; `make trace PUZZLE=w2` draws what your kernel loads and stores.
 
 # %%
 from checker.notebook import check
@@ -194,7 +191,7 @@ check("w2")
 # %% [markdown]
 # ## Hints
 #
-# `make hint PUZZLE=w2`, or `hint("w2")` from `checker.notebook`, shows one at a time.
+# `make hint PUZZLE=w2` shows one at a time.
 #
 # <details><summary>1: a nudge</summary>
 #
@@ -217,14 +214,14 @@ check("w2")
 #
 # ## Experiments
 #
-# **Predict.** Both questions are about launches of your kernel. Write your guess in place of each `...` and run the
-# cell. Once it is accepted, your own kernel answers, and the judge says why. Guesses are not graded.
+# **Predict.** Both questions are about launches of your kernel. Write a guess in place of each `...`. Once it is
+# accepted, your own kernel answers. Guesses are not graded.
 #
 # * `idle_lanes`: 3 rows of 5 columns need `BLOCK_SIZE=8`. How many lanes of all programs together are masked off when x
 #   is loaded?
 # * `total`: a row of fp16 numbers begins with 2048, and 1000 ones follow. What does your kernel store as its sum?
 #
-# In a terminal, type this with your numbers:
+# In a terminal:
 #
 # ```
 # make predict PUZZLE=w2 GUESS="idle_lanes=... total=..."
@@ -295,7 +292,7 @@ run(row_sum_kernel, x_ptr=hundreds, out_ptr=out, x_row_stride=1024, n_cols=1024,
 # ## What to notice afterwards
 #
 # A sum needs its whole row, so one program takes all of it, and the row has to fit into one block. Programs did not
-# have to talk to each other. Rows that are longer than a block are harder, and puzzle 2 is about them.
+# have to talk to each other. Rows that are longer than a block are harder, and p2 is about them.
 #
 # You do not choose the order of the additions. A GPU adds the lanes in pairs, then pairs of pairs, while PyTorch may do
 # it in another way. In fp32 both are right up to rounding, but seldom equal to the last digit. So the checker allows

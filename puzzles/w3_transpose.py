@@ -20,7 +20,7 @@
 # matrices with rows of 4096 numbers in 0.23 ms. With rows of 4088 it takes 1.11 ms: only where Triton's compiler knows
 # that rows are a multiple of 16 numbers long does it load many of them at once.
 #
-# From puzzle 4 on, every kernel works on tiles. All of attention is made of them: a tile of queries, a tile of keys,
+# From p4 on, every kernel works on tiles. All of attention is made of them: a tile of queries, a tile of keys,
 # and the tile of scores between them.
 #
 # ```
@@ -184,8 +184,8 @@ def transpose_kernel(
 # %% [markdown]
 # ## How it is launched
 #
-# You need not change this: the checker does not read it, and launches your kernel by itself, with many shapes.
-# `triton.cdiv(5, 2)` is 5 / 2 rounded up.
+# For a machine with a GPU. The checker launches your kernel itself, with many shapes. `triton.cdiv(5, 2)` is 5 / 2
+# rounded up.
 
 # %%
 def transpose(x):
@@ -202,10 +202,8 @@ def transpose(x):
 # %% [markdown]
 # ## How to check
 #
-# In a notebook, run the first code cell once, then the cell that you have filled in, then the one below this text. In a
-# terminal: `make check PUZZLE=w3`, or `make watch`, which checks whenever you save. `print("mask", mask)` inside the
-# kernel shows you a tile; `make trace PUZZLE=w3`, or `trace("w3")` from `checker.notebook`, draws what your kernel
-# loads and stores.
+# In a terminal: `make check PUZZLE=w3`. In a notebook: run the first code cell, your own, and the one below.
+# `print("mask", mask)` in the kernel shows a tile; `make trace PUZZLE=w3` draws what your kernel loads and stores.
 
 # %%
 from checker.notebook import check
@@ -215,7 +213,7 @@ check("w3")
 # %% [markdown]
 # ## Hints
 #
-# `make hint PUZZLE=w3`, or `hint("w3")` from `checker.notebook`, shows one at a time.
+# `make hint PUZZLE=w3` shows one at a time.
 #
 # <details><summary>1: a nudge</summary>
 #
@@ -239,14 +237,14 @@ check("w3")
 #
 # ## Experiments
 #
-# **Predict.** The matrix is that of the picture, 5 x 10. Write your guess in place of each `...` and run the cell. Once
-# it is accepted, your own kernel answers, and the judge says why. Guesses are not graded.
+# **Predict.** The matrix is that of the picture, 5 x 10. Write a guess in place of each `...`. Once it is accepted,
+# your own kernel answers. Guesses are not graded.
 #
 # * `idle_lanes`: with tiles of 2 x 4, how many lanes of all programs together are masked off when y is stored?
 # * `unwritten`: with tiles of 2 x 4 and a grid of (3, 2), which is too small, how many elements of y does nobody write?
 # * `programs`: with tiles of 4 x 4, how many programs store to y?
 #
-# In a terminal, type this with your numbers:
+# In a terminal:
 #
 # ```
 # make predict PUZZLE=w3 GUESS="idle_lanes=... unwritten=... programs=..."
@@ -311,7 +309,7 @@ run(transpose_kernel, x_ptr=x, y_ptr=y, x_row_stride=4, y_row_stride=4, n_rows=4
 # ## What to notice afterwards
 #
 # Only `rows` and `cols` depended on the program, and everything else followed from them. A kernel on tiles always
-# starts like this. In puzzle 4 the grid has one axis fewer, because a program moves its tile along the columns in a
+# starts like this. In p4 the grid has one axis fewer, because a program moves its tile along the columns in a
 # loop.
 #
 # A transposed view costs nothing in PyTorch: `x.T` only exchanges the strides. You need a kernel like this one when the

@@ -22,7 +22,7 @@ def two_sweep_attention_kernel(
     q_mask = queries[:, None] < n_q
     Qi = tl.load(q_ptr + q_offsets, mask=q_mask, other=0.0)
 
-    # Pass 1: maximum and normaliser of each query, as in puzzle 4. The scores are computed, not loaded.
+    # Pass 1: maximum and normaliser of each query, as in p4. The scores are computed, not loaded.
     mi = tl.full((Br,), -float("inf"), tl.float32)
     li = tl.zeros((Br,), tl.float32)
     for start_k in range(0, n_k, Bc):

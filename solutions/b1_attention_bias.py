@@ -12,7 +12,7 @@ def attention_bias_kernel(
     n_q, n_k, scale,
     D: tl.constexpr, Br: tl.constexpr, Bc: tl.constexpr, CAUSAL: tl.constexpr,
 ):  # fmt: skip
-    # Puzzle 6, line by line; what is new stands under "the bias".
+    # Puzzle p6, line by line; what is new stands under "the bias".
     start_q = tl.program_id(0) * Br
     head = tl.program_id(1).to(tl.int64)
     k_head, v_head = k_ptr + head * k_head_stride, v_ptr + head * k_head_stride
@@ -93,7 +93,7 @@ def dbias_kernel(
         LSEi = tl.load(lse_ptr + head * n_q + queries, mask=queries < n_q, other=0.0)
         delta_i = tl.load(delta_ptr + head * n_q + queries, mask=queries < n_q, other=0.0)
 
-        # P and dS as in puzzle 7. S = scale QK^T + B, so dB is dS itself: no factor, and no further product.
+        # P and dS as in p7. S = scale QK^T + B, so dB is dS itself: no factor, and no further product.
         Pij = tl.exp(scale * tl.dot(Qi, tl.trans(Kj)) + Bij - LSEi[:, None])
         dPij = tl.dot(dOi, tl.trans(Vj))
         dBij += Pij * (dPij - delta_i[:, None])

@@ -17,7 +17,7 @@ def attention_dropout_kernel(
     queries = start_q + tl.arange(0, Br)
     dims = tl.arange(0, D)
 
-    # Puzzle 6: Qi, and what stays in registers.
+    # Puzzle p6: Qi, and what stays in registers.
     q_offsets = head * q_head_stride + queries[:, None] * q_row_stride + dims[None, :]
     q_mask = queries[:, None] < n_q
     Qi = tl.load(q_ptr + q_offsets, mask=q_mask, other=0.0)
@@ -32,7 +32,7 @@ def attention_dropout_kernel(
         Kj = tl.load(k_head + kv_offsets, mask=kv_mask, other=0.0)
         Vj = tl.load(v_head + kv_offsets, mask=kv_mask, other=0.0)
 
-        # Puzzle 6: scores, maximum, exponentials. The normaliser is the sum of all of them.
+        # Puzzle p6: scores, maximum, exponentials. The normaliser is the sum of all of them.
         Sij = tl.where(keys[None, :] < n_k, scale * tl.dot(Qi, tl.trans(Kj)), -float("inf"))
         mi_new = tl.maximum(mi, tl.max(Sij, axis=1))
         Pij = tl.exp(Sij - mi_new[:, None])
@@ -45,7 +45,7 @@ def attention_dropout_kernel(
         Oi = alpha[:, None] * Oi + tl.dot((Pij * Zij).to(Vj.dtype), Vj)
         mi = mi_new
 
-    # Puzzle 6: divide once. LSE knows nothing of dropout.
+    # Puzzle p6: divide once. LSE knows nothing of dropout.
     tl.store(o_ptr + q_offsets, Oi / li[:, None], mask=q_mask)
     tl.store(lse_ptr + head * n_q + queries, mi + tl.log(li), mask=queries < n_q)
 
@@ -64,7 +64,7 @@ def dropout_dk_dv_kernel(
     keys = start_k + tl.arange(0, Bc)
     dims = tl.arange(0, D)
 
-    # Puzzle 7: Kj, Vj, and what stays in registers.
+    # Puzzle p7: Kj, Vj, and what stays in registers.
     kv_offsets = head * k_head_stride + keys[:, None] * k_row_stride + dims[None, :]
     kv_mask = keys[:, None] < n_k
     Kj = tl.load(k_ptr + kv_offsets, mask=kv_mask, other=0.0)
@@ -81,7 +81,7 @@ def dropout_dk_dv_kernel(
         LSEi = tl.load(lse_head + queries, mask=queries < n_q, other=0.0)
         delta_i = tl.load(delta_head + queries, mask=queries < n_q, other=0.0)
 
-        # Puzzle 7: P as the softmax gave it.
+        # Puzzle p7: P as the softmax gave it.
         Pij = tl.exp(scale * tl.dot(Qi, tl.trans(Kj)) - LSEi[:, None])
 
         # New: the forward pass's mask, drawn again.

@@ -21,7 +21,7 @@ def split_kernel(
     first_k = split * keys_per_split
     end_k = tl.minimum(n_k, first_k + keys_per_split)
 
-    # From here on it is puzzle 6, not causal, for these keys alone.
+    # From here on it is p6, not causal, for these keys alone.
     q_mask = queries[:, None] < n_q
     q_offsets = head * q_head_stride + queries[:, None] * q_row_stride + dims[None, :]
     Qi = tl.load(q_ptr + q_offsets, mask=q_mask, other=0.0)

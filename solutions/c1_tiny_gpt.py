@@ -1,4 +1,4 @@
-"""The capstone, solved: attention as a function of PyTorch's, forward and backward, by kernels of puzzles 6 and 7."""
+"""The capstone, solved: attention as a function of PyTorch's, forward and backward, by kernels of p6 and p7."""
 
 from checker.train.kernels import delta_kernel, dk_dv_kernel, dq_kernel, flash_attention_2_kernel
 

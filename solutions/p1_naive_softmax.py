@@ -1,4 +1,4 @@
-"""Puzzle 1, solved: naive softmax, one program per row, the whole row in one block."""
+"""Puzzle p1, solved: naive softmax, one program per row, the whole row in one block."""
 
 import triton
 import triton.language as tl

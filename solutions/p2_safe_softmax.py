@@ -1,4 +1,4 @@
-"""Puzzle 2, solved. Safe softmax, three passes over a row that is longer than a block."""
+"""Puzzle p2, solved. Safe softmax, three passes over a row that is longer than a block."""
 
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-"""Puzzle 3, solved. Online softmax: maximum and normaliser in one pass."""
+"""Puzzle p3, solved. Online softmax: maximum and normaliser in one pass."""
 
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-"""Puzzle 4, solved. Tiled softmax: BLOCK_ROWS rows at once, online."""
+"""Puzzle p4, solved. Tiled softmax: BLOCK_ROWS rows at once, online."""
 
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-"""Puzzle 5, solved. FlashAttention-1 (Dao et al. 2022, algorithm 1): K and V outside, Q, O, l and m inside."""
+"""Puzzle p5, solved. FlashAttention-1 (Dao et al. 2022, algorithm 1): K and V outside, Q, O, l and m inside."""
 
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-"""Puzzle 6, solved. FlashAttention-2 (Dao 2023, algorithm 1): Q outside, K and V inside, O in registers."""
+"""Puzzle p6, solved. FlashAttention-2 (Dao 2023, algorithm 1): Q outside, K and V inside, O in registers."""
 
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-"""Puzzle 7, solved. The causal backward pass (Dao 2023, algorithm 2), in three kernels without atomics."""
+"""Puzzle p7, solved. The causal backward pass (Dao 2023, algorithm 2), in three kernels without atomics."""
 
 import triton
 import triton.language as tl
@@ -28,7 +28,7 @@ def dq_kernel(
     n_q, n_k, scale,
     D: tl.constexpr, Br: tl.constexpr, Bc: tl.constexpr,
 ):  # fmt: skip
-    # Puzzle 6 with other mathematics in the loop: each tile i of queries, and so each dQi, is a program's own.
+    # Puzzle p6 with other mathematics in the loop: each tile i of queries, and so each dQi, is a program's own.
     start_q = tl.program_id(0) * Br
     head = tl.program_id(1).to(tl.int64)
     k_head, v_head = k_ptr + head * k_head_stride, v_ptr + head * k_head_stride

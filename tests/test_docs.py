@@ -94,7 +94,7 @@ def test_the_readme_is_a_front_door() -> None:
 
 
 def test_the_sources_name_sections_that_exist() -> None:
-    """As "puzzle 3, *The idea* (Merging)": a lesson, a heading in it, and what stands out in it."""
+    """As "p3, *The idea* (Merging)": a lesson, a heading in it, and what stands out in it."""
     page = (ROOT / "docs" / "sources.md").read_text(encoding="utf-8")
     named = re.findall(r"puzzles? ([ab]?\d)(?: and ([ab]?\d))?,\s\*([^*]+)\*(?: \(([^)]+)\))?", page)
     assert len(named) > 25

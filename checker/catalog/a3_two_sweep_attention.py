@@ -1,4 +1,4 @@
-"""Rung a3: attention in two passes over K, a program per tile of queries: puzzle 4 with tl.dot for the load."""
+"""Rung a3: attention in two passes over K, a program per tile of queries: p4 with tl.dot for the load."""
 
 from __future__ import annotations
 
@@ -110,13 +110,13 @@ def _one_pass(case: Case, moved: Mapping[str, Traffic]) -> bool:
     return moved["k_ptr"].loads <= shape_of(case).tr * case.tensors["k_ptr"].values.size
 
 
-ONE_PASS = "You read K only once: that is puzzle 6, FlashAttention-2."
+ONE_PASS = "You read K only once: that is p6, FlashAttention-2."
 
-TUNINGS = (Tuning({"Br": 64, "Bc": 64}, 4), Tuning({"Br": 128, "Bc": 64}, 8))  # as in puzzle 6
+TUNINGS = (Tuning({"Br": 64, "Bc": 64}, 4), Tuning({"Br": 128, "Bc": 64}, 8))  # as in p6
 
 
 def timed(_: int) -> list[Timed]:
-    """Full attention, as in puzzles 5 and 6."""
+    """Full attention, as in p5 and p6."""
     return [
         attention_timed(lambda _, *of: launch("timed", (), *of), n, d, Work.ATTENTION, {KERNEL.name: TUNINGS})
         for n, d in SIZES

@@ -195,7 +195,7 @@ def _of_gradient(make: BiasMaker) -> list[Case]:
 
 
 def budget(case: Case) -> Mapping[str, Budget]:
-    """As puzzle 6, and the bias once for each pair of tiles that is looked at; of the gradient, see there."""
+    """As p6, and the bias once for each pair of tiles that is looked at; of the gradient, see there."""
     if case.kernel == GRADIENT.name:
         return gradient_budget(case)
     shape, own = shape_of(case), case.tensors["bias_ptr"].values.shape
@@ -266,7 +266,7 @@ TIMED: tuple[tuple[int, int, Work, Kind, str], ...] = (
 
 
 def timed(_: int) -> list[Timed]:
-    """Attention with biases of several kinds, at sizes of puzzle 6; and the gradient of a bias that all heads share."""
+    """Attention with biases of several kinds, at sizes of p6; and the gradient of a bias that all heads share."""
 
     def size(n: int, d: int, work: Work, kind: Kind, what: str) -> Timed:
         def case(name: str, shape: Shape, inputs: values.Inputs) -> Case:

@@ -147,7 +147,7 @@ def _backward_cases(draw: Draw) -> list[Case]:
     return [*made, *make.every_order(made, "dk-dv")]
 
 
-LARGEST = 5e4  # as in puzzle 7
+LARGEST = 5e4  # as in p7
 ANY_SIZE = {FORWARD.name: "any-length", DK_DV.name: "dk-dv"}
 
 

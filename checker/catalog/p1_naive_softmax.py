@@ -1,4 +1,4 @@
-"""Puzzle 1: one program per row, the whole row in one block, exp(x) / sum(exp(x))."""
+"""Puzzle p1: one program per row, the whole row in one block, exp(x) / sum(exp(x))."""
 
 from __future__ import annotations
 

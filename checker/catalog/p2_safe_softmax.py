@@ -1,4 +1,4 @@
-"""Puzzle 2: rows longer than a block, in three passes: maximum, sum, write."""
+"""Puzzle p2: rows longer than a block, in three passes: maximum, sum, write."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ QUESTIONS = (
     ),
 )
 
-# A learner's first version often has fewer loops than three, and so the mistakes of puzzle 3.
+# A learner's first version often has fewer loops than three, and so the mistakes of p3.
 FEWER_LOOPS = chosen(ONLINE, "written-too-early", "denominator-not-rescaled")
 
 PUZZLE = puzzle(
@@ -82,7 +82,7 @@ PUZZLE = puzzle(
     timed=lambda free: rows_timed(KERNEL, LONG_ROWS, free, LONG_ROWS, own_limit=1 / 2),
     pictured=pictured(KERNEL, "four rows of four blocks", (4, 64), {"BLOCK_SIZE": 16}),
     largest_block=rows.block_size,
-    remarks=(Remark("You read x only twice: that is puzzle 3, the online softmax.", _two_sweeps),),
+    remarks=(Remark("You read x only twice: that is p3, the online softmax.", _two_sweeps),),
     misconceptions=(
         ROW_KEPT,
         *rows.worded((*NOT_SET_BACK, *BLOCKWISE, *STEPS, *FEWER_LOOPS, *RESULTS, *rows.ADDRESSING), rows.ONE_ROW),

@@ -1,4 +1,4 @@
-"""Puzzle 3: maximum and normaliser in one pass (Milakov and Gimelshein, algorithm 3), a second one to write."""
+"""Puzzle p3: maximum and normaliser in one pass (Milakov and Gimelshein, algorithm 3), a second one to write."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ PROPERTIES = (
 
 
 def cases(draw: Draw) -> list[Case]:
-    """As for puzzle 2, and rows whose first blocks hold nothing but -inf."""
+    """As for p2, and rows whose first blocks hold nothing but -inf."""
     make = CaseMaker(KERNEL, draw, {"BLOCK_SIZE": int(draw.case("sizes").choice([16, 32]))})
     return [*make.safe_cases(), *make.empty_blocks(), make.long_sum_case()]
 
@@ -54,7 +54,7 @@ TEN_COLUMNS, EMPTY_BLOCK = (
 QUESTIONS = (
     Question(
         "x_reads",
-        "A row of 10 columns with BLOCK_SIZE = 16, as in puzzle 2: how often is each element of x read now?",
+        "A row of 10 columns with BLOCK_SIZE = 16, as in p2: how often is each element of x read now?",
         TEN_COLUMNS,
         reads("x_ptr"),
         "Pass 1 finds m and l together, and pass 2 loads the row again to write the result.",

@@ -1,4 +1,4 @@
-"""Puzzle 4: several rows a program, in tiles of BLOCK_ROWS x BLOCK_COLS, online."""
+"""Puzzle p4: several rows a program, in tiles of BLOCK_ROWS x BLOCK_COLS, online."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ PROPERTIES = (
 
 
 def cases(draw: Draw) -> list[Case]:
-    """As for puzzle 3, with tiles that are not square, and numbers of rows that leave a tile partly empty."""
+    """As for p3, with tiles that are not square, and numbers of rows that leave a tile partly empty."""
     count, width = ((4, 16), (8, 16), (4, 32))[int(draw.case("sizes").integers(3))]
     make = CaseMaker(KERNEL, draw, {"BLOCK_ROWS": count, "BLOCK_COLS": width})
 

@@ -1,4 +1,4 @@
-"""Puzzle 5: FlashAttention-1 (Dao et al. 2022, algorithm 1), one program a head, O, l and m in memory."""
+"""Puzzle p5: FlashAttention-1 (Dao et al. 2022, algorithm 1), one program a head, O, l and m in memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Puzzle 6: FlashAttention-2 (Dao 2023, algorithm 1), a program per tile of queries, full and causal."""
+"""Puzzle p6: FlashAttention-2 (Dao 2023, algorithm 1), a program per tile of queries, full and causal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Puzzle 7: the causal backward pass (Dao 2023, algorithm 2) in three kernels: delta, dK and dV, dQ."""
+"""Puzzle p7: the causal backward pass (Dao 2023, algorithm 2) in three kernels: delta, dK and dV, dQ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The speed track's own: puzzle 3's softmax, each row split over programs that wait for each other.
+"""The speed track's own: p3's softmax, each row split over programs that wait for each other.
 
 No rung of the ladder: there is no lesson and no grade, only steps in `solutions/tuned/`.
 """
@@ -71,7 +71,7 @@ def split(kernel: Kernel, name: str, proves: Proves, x: Array, blocks: Mapping[s
 
 
 def cases(draw: Draw) -> list[Case]:
-    """As for puzzle 3, but for a launch of a few of many programs: who has a ticket has no place of its own."""
+    """As for p3, but for a launch of a few of many programs: who has a ticket has no place of its own."""
     make = CaseMaker(KERNEL, draw, {"BLOCK_SIZE": int(draw.case("sizes").choice([16, 32]))}, split)
     of_rows = [case for case in make.safe_cases() if not case.programs]
     again = make.launch("four launches in a row", "again", make.normal("again", 3, 3 * make.width + 1), (8, 8))
@@ -86,7 +86,7 @@ def timed(free: int) -> list[Timed]:
 
 
 def of_puzzle_3(free: int) -> list[Timed]:
-    """The same sizes for puzzle 3's kernel, which is the baseline: a program for each row, x read twice."""
+    """The same sizes for p3's kernel, which is the baseline: a program for each row, x read twice."""
     tunings = dict.fromkeys(LENGTHS, LONG_ROWS[131072])
     launched = partial(rows_timed, ONLINE, tunings, free, LENGTHS, own_limit=2 / 3)
     return [*launched(), *launched(bf16=True)]

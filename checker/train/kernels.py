@@ -1,4 +1,4 @@
-"""Your own kernels of puzzles 6 and 7, as a module to import them from.
+"""Your own kernels of p6 and p7, as a module to import them from.
 
     from checker.train.kernels import delta_kernel, dk_dv_kernel, dq_kernel, flash_attention_2_kernel
 

@@ -1,4 +1,4 @@
-"""Puzzle 6 at speed, step 1: powers of two.
+"""Puzzle p6 at speed, step 1: powers of two.
 
 A GPU has an instruction for 2**x; exp(x) is that instruction and a multiplication before it. S is multiplied by
 `scale` anyway, so log2(e) goes into that factor: scale * s - m costs one fused multiply-add an element, and exp2 the

@@ -1,4 +1,4 @@
-"""Puzzle 6 at speed, step 2: a loop without masks.
+"""Puzzle p6 at speed, step 2: a loop without masks.
 
 Most tiles lie entirely inside the keys that exist and that every query of the program sees: nothing in them needs a
 mask, a comparison or a `where`. So the loop is split: whole tiles first, in a loop that only loads, multiplies and

@@ -1,4 +1,4 @@
-"""Puzzle 6 at speed, step 3: the programs with the most work start first.
+"""Puzzle p6 at speed, step 3: the programs with the most work start first.
 
 A causal program at the end of the sequence sees all keys, one at the beginning hardly any. A GPU starts programs in
 the order of their numbers; if the longest come last, the others are done and wait for them. So program 0 takes the

@@ -1,4 +1,4 @@
-"""Puzzle 6 at speed, step 4: offsets that stay.
+"""Puzzle p6 at speed, step 4: offsets that stay.
 
 Inside a tile nothing changes from turn to turn: the next tile of keys lies Bc rows further, and so does every one of
 its elements. So the offsets inside a tile are computed once, and each turn adds one number to them, the tile's start:

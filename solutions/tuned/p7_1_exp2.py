@@ -1,6 +1,6 @@
-"""Puzzle 7 at speed, step 1: powers of two.
+"""Puzzle p7 at speed, step 1: powers of two.
 
-As in puzzle 6: log2(e) goes into the factor that S is multiplied by anyway, and exp2 is one instruction. Products
+As in p6: log2(e) goes into the factor that S is multiplied by anyway, and exp2 is one instruction. Products
 are added to the accumulators where they are made: tl.dot takes what to add to.
 """
 

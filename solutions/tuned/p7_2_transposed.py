@@ -1,4 +1,4 @@
-"""Puzzle 7 at speed, step 2: S and P transposed.
+"""Puzzle p7 at speed, step 2: S and P transposed.
 
 dV = P^T dO and dK = dS^T Q take P and dS transposed, and these are what was just computed: they lie in registers,
 spread over threads row by row, and to transpose them all of it goes through shared memory. K Q^T is S^T: computed that

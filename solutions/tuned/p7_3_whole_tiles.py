@@ -1,4 +1,4 @@
-"""Puzzle 7 at speed, step 3: loops without masks.
+"""Puzzle p7 at speed, step 3: loops without masks.
 
 For a tile of keys there are three kinds of query tiles, in this order: those on the diagonal, of which some queries
 do not see some keys; whole ones, which need no mask; and at most one behind the end of the sequence. For a tile of

@@ -1,4 +1,4 @@
-"""Puzzle 7 at speed, step 4: the programs with the most work start first.
+"""Puzzle p7 at speed, step 4: the programs with the most work start first.
 
 For dK and dV these are the first tiles of keys, which all queries see: they have the lowest numbers already. For dQ
 they are the last tiles of queries, so program 0 takes the last one.

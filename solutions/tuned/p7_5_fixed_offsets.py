@@ -1,6 +1,6 @@
-"""Puzzle 7 at speed, step 5: offsets that stay.
+"""Puzzle p7 at speed, step 5: offsets that stay.
 
-As in puzzle 6: the offsets inside a tile are computed once, and each turn adds the tile's start to them.
+As in p6: the offsets inside a tile are computed once, and each turn adds the tile's start to them.
 """
 
 import triton

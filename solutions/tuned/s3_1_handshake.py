@@ -1,8 +1,8 @@
 """Long rows at speed, step 1: many programs share a row, and exchange (m, l) by a handshake.
 
-Puzzle 3 reads a long row twice: what it has read once does not fit into registers. Here a program reads only one block
+Puzzle p3 reads a long row twice: what it has read once does not fit into registers. Here a program reads only one block
 of a row, once, and keeps it. What it lacks is the maximum and the sum of the whole row. So each program publishes the
-pair (m, l) of its own block, waits for the pairs of the others, merges them as puzzle 3 merges blocks, and writes:
+pair (m, l) of its own block, waits for the pairs of the others, merges them as p3 merges blocks, and writes:
 x is read once, y is written once.
 
 A pair is one 64-bit word, l in the high half and m in the low half, so it is never seen half written, and a single

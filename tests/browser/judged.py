@@ -14,7 +14,7 @@ from checker.check import Terms
 from checker.check.steps import Check
 from checker.submission.read import from_cells
 
-# Inputs that are sums, which every machine adds up in an order of its own: of puzzle 7, and the parts that b3 merges.
+# Inputs that are sums, which every machine adds up in an order of its own: of p7, and the parts that b3 merges.
 DERIVED = ("o_ptr", "lse_ptr", "delta_ptr", "o_part_ptr", "lse_part_ptr")
 digest = hashlib.sha256()
 request = here.request

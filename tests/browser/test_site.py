@@ -20,7 +20,7 @@ from checker.course.ladder import RUNGS
 from tests.chromium import chromium, violations
 from tests.kernels import named
 
-IMPATIENT = "impatient.html"  # puzzle 2, where a launch may take two seconds
+IMPATIENT = "impatient.html"  # p2, where a launch may take two seconds
 PUZZLE = "p1"
 PAGE = f"puzzles/{RUNGS[PUZZLE].stem}.html"
 READY = "document.querySelector('.wb-state > span')?.textContent == 'Python is ready.'"

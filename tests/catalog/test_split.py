@@ -76,7 +76,7 @@ def test_parts_of_all_splits_merge_to_attention() -> None:
 @pytest.mark.parametrize("order", [1, -1])
 @pytest.mark.parametrize("splits", [2, 33])
 def test_a_merge_of_parts_in_any_order_is_right(splits: int, order: int) -> None:
-    """One after the other, in fp32, by the rule of puzzle 3; parts that are no more than fp16 are not."""
+    """One after the other, in fp32, by the rule of p3; parts that are no more than fp16 are not."""
     shape = Shape(16, 1, 16, 1, 1)
     parts = drawn_parts(np.random.default_rng(splits), shape, splits)
     right = expected(launch_merge("made", (), shape, 64, parts))

@@ -1,4 +1,4 @@
-"""c1 runs the learner's own kernels of puzzles 6 and 7: where they are found, and what is said if they are wrong."""
+"""c1 runs the learner's own kernels of p6 and p7: where they are found, and what is said if they are wrong."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def test_the_solution_opens_after_success(course: Course, start: Start) -> None:
     assert 'The solution: solution("p1")\nNext: ' in shown["text/plain"]
     assert "<code>solution(&quot;p1&quot;)</code>" in shown["text/html"]
     opened = cell("solution(1)")
-    assert opened["text/markdown"].startswith(f"```python\n{solution_text('p1').strip()}\n```\n\n# Puzzle 1: ")
+    assert opened["text/markdown"].startswith(f"```python\n{solution_text('p1').strip()}\n```\n\n# Puzzle p1: ")
     assert walk_through("p1").strip() in opened["text/markdown"]
     assert opened["text/markdown"].endswith(f"0 of 3 hints.\n\nNext: `{STEMS['p2']}.ipynb`")
     assert solution_text("p1").strip() in opened["text/plain"] and "Next: " in opened["text/plain"]

@@ -47,7 +47,7 @@ def test_what_is_written_can_be_read(progress: Progress) -> None:
 
 
 def test_a_file_that_has_numbers_gets_ids_at_the_next_change(tmp_path: Path) -> None:
-    numbered = ["puzzle 7: not solved, 1 hint seen", "puzzle 2: solved 2025-01-01 10:00"]
+    numbered = ["p7: not solved, 1 hint seen", "p2: solved 2025-01-01 10:00"]
     old = "\n".join([ABOUT, *numbered, "puzzle p2: not solved, 3 hints seen"])
     (tmp_path / NAME).write_text(old)
     found = opened(tmp_path)

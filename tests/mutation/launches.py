@@ -106,7 +106,7 @@ def _softmax(puzzle_id: str, kernel: Kernel, random: Random, kind: str, turn: in
 
 
 def _row_sum(_: str, kernel: Kernel, random: Random, kind: str, turn: int) -> Case:
-    """Rows as of puzzle 1, without -inf, and a number for each in fp32."""
+    """Rows as of p1, without -inf, and a number for each in fp32."""
     case = _softmax("p1", kernel, random, kind, turn)
     x = case.tensors["x_ptr"]
     finite = np.where(np.isinf(x.values), 0, x.values).astype(x.values.dtype)
@@ -115,7 +115,7 @@ def _row_sum(_: str, kernel: Kernel, random: Random, kind: str, turn: int) -> Ca
 
 
 def _transpose(_: str, kernel: Kernel, random: Random, kind: str, turn: int) -> Case:
-    """Tiles as of puzzle 4, with a program for each, and y as wide as x is high."""
+    """Tiles as of p4, with a program for each, and y as wide as x is high."""
     case = _softmax("p4", kernel, random, kind, turn)
     x = case.tensors["x_ptr"]
     count, n = x.values.shape
@@ -185,7 +185,7 @@ def _attention(puzzle_id: str, kernel: Kernel, random: Random, kind: str, turn: 
 
 
 def _biased(_: str, kernel: Kernel, random: Random, kind: str, turn: int) -> Case:
-    """Launches as of puzzle 6 with a bias of any strides; for its gradient with LSE and delta as they should be."""
+    """Launches as of p6 with a bias of any strides; for its gradient with LSE and delta as they should be."""
     gradient = "dbias_ptr" in kernel.parameters
     case = _attention("a3" if gradient else "p6", kernel, random, kind, turn)
     q, k, v = (case.tensors[f"{name}_ptr"].values for name in "qkv")

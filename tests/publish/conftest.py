@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def course(tmp_path_factory: pytest.TempPathFactory) -> Settings:
-    """A course in which the first property of puzzle 1 is worth 30 points more."""
+    """A course in which the first property of p1 is worth 30 points more."""
     importable("nbgrader")
     from checker.grading import settings
     from checker.nbgrader.folder import make

@@ -36,7 +36,7 @@ FORMATS = {"text", "html", "simple_format", "md", "ansi"}
 
 @pytest.fixture(scope="module")
 def packed(course: settings.Settings, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An archive for puzzle 1."""
+    """An archive for p1."""
     path = tmp_path_factory.mktemp("packed") / "gradescope.zip"
     archive.write(path, course, ["p1"])
     return path

@@ -1,4 +1,4 @@
-"""The row as a block of shape (1, BLOCK_SIZE), as puzzle 4 will have it."""
+"""The row as a block of shape (1, BLOCK_SIZE), as p4 will have it."""
 
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-"""Puzzle 3's two sweeps: accepted here, with a remark."""
+"""Puzzle p3's two sweeps: accepted here, with a remark."""
 
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-"""The row as a block of shape (1, BLOCK_SIZE), as puzzle 4 will have it; the sum is a block of one."""
+"""The row as a block of shape (1, BLOCK_SIZE), as p4 will have it; the sum is a block of one."""
 
 import triton
 import triton.language as tl

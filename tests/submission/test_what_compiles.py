@@ -23,7 +23,7 @@ HEAD, STORE, REST = SOLUTION.partition("    tl.store(")
 
 @dataclass(frozen=True)
 class Example:
-    """Statements inside the kernel of puzzle 1, after its division, and what stands before the kernel."""
+    """Statements inside the kernel of p1, after its division, and what stands before the kernel."""
 
     statement: str
     before: str = ""

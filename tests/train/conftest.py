@@ -1,4 +1,4 @@
-"""A learner's course in which puzzles 6, 7 and the capstone are solved."""
+"""A learner's course in which p6, p7 and the capstone are solved."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def solved() -> str:
 
 
 def course_in(folder: Path) -> Path:
-    """Make such a course; the checker is ours. That puzzles 6 and 7 are accepted is known there."""
+    """Make such a course; the checker is ours. That p6 and p7 are accepted is known there."""
     (folder / "checker").symlink_to(ROOT / "checker")
     shutil.copytree(ROOT / "puzzles", folder / "puzzles")
     for puzzle_id in ("p6", "p7", "c1"):

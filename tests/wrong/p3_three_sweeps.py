@@ -1,4 +1,4 @@
-"""Puzzle 2's three sweeps.
+"""Puzzle p2's three sweeps.
 
 Finding: three-sweeps
 """

@@ -1,4 +1,4 @@
-"""FlashAttention-2 in puzzle 5.
+"""FlashAttention-2 in p5.
 
 Finding: loops-swapped
 """

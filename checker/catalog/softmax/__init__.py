@@ -1,1 +1,1 @@
-"""Puzzles 1 to 4: a softmax of each row of x, written to y."""
+"""Puzzles p1 to p4: a softmax of each row of x, written to y."""

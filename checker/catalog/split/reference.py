@@ -63,7 +63,7 @@ def merged(o: Array, lse: Array) -> tuple[Array, Array]:
 def expected(case: Case) -> Mapping[str, Expected]:
     """What the launch should write, with running-error bounds.
 
-    A split errs as puzzle 6 does on its keys alone. In the merge, an exponent errs by eps per unit of |LSE|, which a
+    A split errs as p6 does on its keys alone. In the merge, an exponent errs by eps per unit of |LSE|, which a
     folded log2(e) costs, and a weight relatively by as much; a sum is rounded once a part. What underflows is below
     1e-37 of the largest weight.
     """

@@ -68,7 +68,7 @@ _ELSE: Mapping[str, tuple[Factor, ...]] = {
 _LINES = {**dict.fromkeys("fghe", Part.ACCUMULATOR), **dict.fromkeys("pq", Part.NORMALISER)}
 _TOGETHER = (*combinations("fghe", 2), ("p", "q"))
 
-# Puzzle 5 keeps O divided from visit to visit; all others divide it at the end.
+# Puzzle p5 keeps O divided from visit to visit; all others divide it at the end.
 KEPT_DIVIDED: Parts = {
     "f": lambda v: v.l * v.old,
     "g": lambda v: v.new,
