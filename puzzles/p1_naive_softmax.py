@@ -20,8 +20,7 @@
 # in every head of every layer. The trick is the one that all of FlashAttention rests on: load once, do all the
 # arithmetic on the chip, store once.
 #
-# If you have written Triton kernels before, start here. If not, start at [w1](w1_vector_add.py), three short puzzles
-# earlier.
+# If you have written Triton kernels before, start here. If not, start at [w1](w1_vector_add.py).
 #
 # ```
 #            global memory                        on the chip, in program 1
@@ -36,13 +35,47 @@
 #       └──────────────────┘
 # ```
 #
+# <details><summary>Rows, strides, padding and sums in a kernel: unfold this if you have not done w2</summary>
+#
+# <!-- rows -->
+# Memory is one long line. A matrix lies in it row by row, and between two rows there may be a gap. Here x is the left
+# part of a wider matrix, `x = wide[:, :3]`, where `wide` has 5 columns:
+#
+# ```
+#  x_ptr               x_ptr + 5           x_ptr + 10
+#    │                   │                   │
+#  ┌─▼─┬───┬───┬───┬───┬─▼─┬───┬───┬───┬───┬─▼─┬───┬───┬───┬───┐
+#  │ 1 │ 2 │ 3 │ · │ · │ 4 │ 5 │ 6 │ · │ · │ 7 │ 8 │ 9 │ · │ · │
+#  └───┴───┴───┴───┴───┴───┴───┴───┴───┴───┴───┴───┴───┴───┴───┘
+#    0   1   2   3   4   5   6   7   8   9  10  11  12  13  14    offsets
+#  ╰── row 0 ──╯  gap  ╰── row 1 ──╯  gap  ╰── row 2 ──╯  gap
+# ```
+#
+# PyTorch says that the strides of this x are (5, 1). A *stride* is the number of elements from one row to the next, or
+# from one column to the next. In this course the next column is always 1 element away. The next row is `x.stride(0)`
+# elements away, 5 and not 3, and the kernel gets this number as `x_row_stride`. So row `row` begins at
+# `x_ptr + row * x_row_stride`.
+#
+# A program owns a row, and `row = tl.program_id(0)`. The whole row goes into one block, whose length is a power of two:
+# 4 for a row of 3. So `cols`, the `tl.arange` over the block, has one lane for each column, and from `n_cols` on lanes
+# that are no columns. These are *padding*. The mask compares `cols` with `n_cols` (offsets would not do: 5 is already
+# more than 3), and `other` says what the padding holds.
+#
+# A block becomes one number by a *reduction*, such as `tl.sum(block, axis=0)`. `axis` is what PyTorch calls `dim`, and a
+# block of one dimension has only axis 0. The padding is added up as well. Sums are kept in fp32: fp16 ends at 65504, and
+# from 2048 on it has only the even numbers, so 2048 + 1 = 2048. `x.to(tl.float32)` converts on the chip, and costs no
+# traffic.
+# <!-- /rows -->
+#
+# </details>
+#
 # ## The idea
 #
 # The softmax of a row $x$ of length $N$ is
 #
 # $$ y_i = \frac{e^{x_i}}{\sum_{j=1}^{N} e^{x_j}}. $$
 #
-# Every $y_i$ is positive, and a row sums to 1. In PyTorch:
+# In PyTorch:
 #
 # ```python
 # e = x.exp()                            # x in, e out
@@ -50,18 +83,14 @@
 # y = e / total                          # e in, y out
 # ```
 #
-# Each line is a kernel of its own, which reads its input from global memory and writes its result back. So the row
-# crosses the memory bus five times. *Fused* into one kernel, it crosses twice, in and out.
+# Each line is a kernel of its own, which reads its input from global memory and writes its result back: 1 + 1, 1 and 1
+# + 1, so the row crosses the memory bus five times. *Fused* into one kernel, it crosses twice, in and out. The only new
+# word is `tl.exp(x)`, which takes the exponential of each lane.
 #
-# **What you know from w1 and w2.** Program `row` owns row `row`, which begins at `x_ptr + row * x_row_stride`. The
-# block `cols` has one *lane* per column, and a mask keeps the lanes from `n_cols` on from touching memory. Those lanes
-# are *padding*: a block's length is a power of two, and a row's seldom is. The only new word is `tl.exp(x)`, which
-# takes the exponential of each lane.
-#
-# **Padding that counts.** A masked lane is not read, so it holds whatever you pass as `other=`, and garbage if you pass
-# nothing. In a plain sum, 0 is harmless. Here the sum is over exponentials, and $e^0 = 1$: with `other=0.0` the
-# denominator of row 1 would be 25.5 instead of 24.5, and the row would sum to 0.96. Choose `other` so that the sum of
-# the exponentials is right.
+# **Padding that counts.** A masked lane holds whatever you pass as `other=`, and garbage if you pass nothing. In a
+# plain sum, 0 is harmless. Here the sum is over exponentials, and $e^0 = 1$: with `other=0.0` the denominator of row 1
+# would be 25.5 instead of 24.5, and the row would sum to 0.96. Choose `other` so that the sum of the exponentials is
+# right.
 #
 # ![The row 0.5 3.0 1.0 in a block of four, twice. With padding loaded as 0 the exponentials are 1.65, 20.1, 2.72 and 1, and their sum is 25.5; a bar shows the quotients .065, .789 and .107, which sum to 0.96, and the rest of 0.04 that went to the padding. With padding whose exponential is 0 the sum is 24.5, and the quotients .067, .821 and .111 fill the bar.](../docs/figures/padding.svg)
 #
@@ -74,18 +103,13 @@
 # | `n_cols` | length of a row, at least 1 |
 # | `BLOCK_SIZE` | a power of two, at least `n_cols` |
 #
-# Neighbours within a row are 1 element apart. Compute in fp32 (`x.to(tl.float32)` right after the load).
-# `tl.store` converts back to y's type. You may rely on $|x| \le 80$ (single entries may be $-\infty$), so neither an
-# exponential nor their sum overflows.
-#
-# In a tensor of more than $2^{31}$ elements `row * x_row_stride` overflows 32 bits. The stub widens `row` to 64, and
-# you can forget about it.
+# Compute in fp32 (`x.to(tl.float32)` right after the load); `tl.store` converts back to y's type. You may rely on
+# $|x| \le 80$ (single entries may be $-\infty$, in a kernel `-float("inf")`), so neither an exponential nor their sum
+# overflows.
 #
 # ## The traffic bound
 #
-# Each element of x is loaded **once**, and each element of y stored **once**. The checker counts. Moving data is what
-# this kernel spends its time on. While an H200 moves one fp32 number to the chip or back, it could do dozens of
-# additions.
+# Each element of x is loaded **once**, and each element of y stored **once**. The checker counts.
 
 # %%
 import triton
@@ -107,8 +131,8 @@ def naive_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOCK
 # %% [markdown]
 # ## How it is launched
 #
-# For a machine with a GPU. The checker launches your kernel itself, with many shapes. It does so on *Triton's
-# interpreter*, which runs a kernel with NumPy on the CPU.
+# For a machine with a GPU. The checker launches your kernel itself, with many shapes, on *Triton's interpreter*, which
+# runs a kernel with NumPy on the CPU.
 
 # %%
 def naive_softmax(x):
@@ -180,8 +204,8 @@ from checker.notebook import predict
 predict("p1", y_0=..., idle_lanes=..., x_reads=...)
 
 # %% [markdown]
-# **Run.** `run` launches your kernel once on the interpreter, with arrays of your own. Write your guess down before you
-# run the cell. What does y hold, as the cell stands? And what changes in either row if 88 becomes 89?
+# **Run.** `run` launches your kernel once on the interpreter, with arrays of your own. Write your guess down first.
+# What does y hold, as the cell stands? And what changes in either row if 88 becomes 89?
 #
 # <details><summary>Answer</summary>
 #
@@ -204,8 +228,7 @@ run(naive_softmax_kernel, x_ptr=x, y_ptr=y, x_row_stride=3, y_row_stride=3, n_co
 # ## What to notice afterwards
 #
 # The kernel is fast, and it is fragile. fp32 ends at $3.4 \cdot 10^{38}$, and $e^x$ is more than that from $x = 88.7$
-# on. If you have a GPU, try `naive_softmax(torch.tensor([[100.0, 1.0]], device="cuda"))`. Real attention scores do get
-# this large. Puzzle p2 fixes that, and handles rows longer than a block as well.
+# on. Real attention scores do get this large. p2 fixes that, and takes rows longer than a block as well.
 #
 # ## Where to read on
 #

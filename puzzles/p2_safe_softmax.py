@@ -15,10 +15,10 @@
 #
 # ## What you will build
 #
-# The softmax of p1, without its two restrictions: a row may be longer than a block, and its values may have any
-# size. The last layer of a language model needs both: its rows are as long as the vocabulary. On rows of 131,072
-# numbers your kernel can keep up with eager `torch.softmax` on an H200, at 50 % of the speed of a copy against 49 %. A
-# program walks along its row three times, block by block. Each walk is a *pass*.
+# The softmax of p1, without its two restrictions: a row may be longer than a block, and its values may have any size.
+# The last layer of a language model needs both: its rows are as long as the vocabulary. On rows of 131,072 numbers your
+# kernel can keep up with eager `torch.softmax` on an H200, at 50 % of the speed of a copy against 49 %. A program walks
+# along its row three times, block by block. Each walk is a *pass*.
 #
 # ```
 #   one row of x, BLOCK_SIZE = 4, n_cols = 10
@@ -36,9 +36,8 @@
 #
 # $$ \frac{e^{x_i - c}}{\sum_j e^{x_j - c}} = \frac{e^{-c}\, e^{x_i}}{e^{-c} \sum_j e^{x_j}} = \frac{e^{x_i}}{\sum_j e^{x_j}}. $$
 #
-# Choose $c = m = \max_j x_j$. Then every exponent is at most 0, so every exponential is at most 1 and none
-# overflows. One of them is exactly $e^0 = 1$, so the sum is at least 1, and nothing is divided by 0. That is the
-# *safe* softmax:
+# Choose $c = m = \max_j x_j$. Then every exponent is at most 0, so no exponential overflows. One of them is exactly
+# $e^0 = 1$, so the sum is at least 1, and nothing is divided by 0. That is the *safe* softmax:
 #
 # $$ m = \max_j x_j, \qquad l = \sum_j e^{x_j - m}, \qquad y_i = \frac{e^{x_i - m}}{l}. $$
 #
@@ -54,20 +53,31 @@
 # $l = e^{-4} + e^{-2} + e^{-3} + e^0 = 0.0183 + 0.1353 + 0.0498 + 1 = 1.2034$. Dividing by $l$ gives y = .015 .112 .041
 # .831.
 #
-# **Why three passes.** $l$ needs $m$, and $m$ is known only when the whole row has been seen. $y_i$ needs $l$, which
-# is known only when the whole row has been seen once more. Nothing stays on the chip between passes: a row can be
-# longer than the chip has room for. So each pass reads it again.
+# **Why three passes.** $l$ needs $m$, and $m$ is known only when the whole row has been seen. $y_i$ needs $l$, which is
+# known only when it has been seen once more. A row can be longer than the chip has room for, so each pass reads it
+# again.
 #
 # ![The row 1 3, 2 5, 4 0, 5 1 in four blocks, loaded three times. Pass 1 carries the maximum from block to block: 3, 5, 5, 5. Pass 2 carries the sum of the exponentials relative to 5: 0.15, 1.20, 1.58, 2.60. Pass 3 carries nothing and writes each block of y: .007 .052, .019 .385, .142 .003, .385 .007.](../docs/figures/three_passes.svg)
 #
-# The first thing that everybody tries is to take the softmax of each block by itself. In blocks of two, our row
-# becomes .119 .881 | .047 .953. Each row of y then sums to the number of blocks, not to 1.
+# **From block to block.** A loop in a kernel is a loop of Python, and its end may be known only at the launch. What is
+# assigned in it keeps its value for the next iteration. Here, the largest number of all blocks of a vector:
 #
-# **From block to block.** `for start in range(0, n_cols, BLOCK_SIZE):` works in a kernel, although `n_cols` is known
-# only at the launch. A variable assigned in the loop carries its value into the next iteration:
-# `m = tl.maximum(m, tl.max(x, axis=0))`. Here `tl.max(x, axis=0)` is the largest lane of one block, and
-# `tl.maximum(a, b)` the larger of two values, lane by lane. The variable's type must not change on the way: start a
-# sum with the float 0.0, not with the integer 0. Which float can never be larger than the maximum of a row?
+# ```
+# top = 0.0
+# for start in range(0, n, BLOCK_SIZE):
+#     offsets = start + lanes                                    # a new name: `lanes` must stay as it is
+#     top = tl.maximum(top, tl.max(tl.load(x_ptr + offsets, mask=offsets < n, other=0.0), axis=0))
+# ```
+#
+# If you assign to `lanes` itself, each block begins further behind than the one before it. The type of what is carried
+# must not change on the way: start a sum with 0.0, not with 0. This loop is right for numbers from 0 on. Which float
+# can never be larger than the maximum of a row?
+#
+# | in PyTorch | in a kernel |
+# |---|---|
+# | `x.amax(dim=0)` | `tl.max(x, axis=0)`, one number from a block |
+# | `torch.maximum(a, b)` | `tl.maximum(a, b)`, the larger of two, lane by lane |
+# | `x.sum(dim=0)`, `x.exp()` | `tl.sum(x, axis=0)`, `tl.exp(x)` |
 #
 # ## The signature
 #
@@ -83,8 +93,8 @@
 #
 # ## The traffic bound
 #
-# Per row: x is loaded at most **three times**, and y is stored **once** and never read. Loads and stores take a
-# block at a time. That is 4 crossings of the memory bus, against 2 in p1: what you pay for rows of any length.
+# Per row: x is loaded at most **three times**, and y is stored **once** and never read, a block at a time. That is 4
+# crossings of the memory bus, against 2 in p1.
 
 # %%
 import triton
@@ -202,10 +212,13 @@ run(safe_softmax_kernel, x_ptr=x, y_ptr=y, x_row_stride=10, y_row_stride=10, n_c
 # %% [markdown]
 # ## What to notice afterwards
 #
+# The first thing that everybody tries is to take the softmax of each block by itself. In blocks of two, the row 1 3 | 2
+# 5 becomes .119 .881 | .047 .953, and each row of y sums to the number of blocks, not to 1.
+#
 # `make trace PUZZLE=p2` draws the three passes. Passes 1 and 2 read the same data one after the other. Could one pass
 # do both? The sum needs the maximum, which is not known yet. But a sum that was computed with *another* maximum can be
-# corrected afterwards. That is p3. On long rows p2 takes 4/3 of p3's time. On short ones it takes
-# the same, because what was just read is still in the L2 cache, a fast memory that all programs share.
+# corrected afterwards. That is p3. On long rows p2 takes 4/3 of p3's time. On short ones it takes the same, because
+# what was just read is still in the L2 cache, a fast memory that all programs share.
 #
 # ## Where to read on
 #

@@ -15,9 +15,9 @@
 #
 # ## What you will build
 #
-# Puzzle p2's softmax in two passes instead of three: maximum $m$ and normaliser $l$ come out of the *same* pass. On
-# rows of 131,072 numbers an H200 then reaches 65 % of the speed of a copy. With three passes it reaches 50 %.
-# FlashAttention rests on this idea.
+# The softmax of p2 in two passes instead of three: maximum $m$ and normaliser $l$ come out of the *same* pass. On rows
+# of 131,072 numbers an H200 then reaches 65 % of the speed of a copy. With three passes it reaches 50 %. FlashAttention
+# rests on this idea.
 #
 # ```
 #   x:            1   3          2   5          4   0
@@ -53,26 +53,24 @@
 # y = (x - m).exp() / l
 # ```
 #
-# **That it is right**, by induction: with no columns seen, $m = -\infty$ and $l = 0$ is right. If $m$ and $l$ are right
-# for the columns seen so far, then $m'$ and $l'$ are right for those and the block, by the two formulas above. So at
-# the end of the row they are the maximum and the normaliser of the row.
-#
-# **Merging.** The pair $(m, l)$ of one set of columns and the pair of another merge by the same rule,
-# $(m_1, l_1) \oplus (m_2, l_2) = (m,\; l_1 e^{m_1 - m} + l_2 e^{m_2 - m})$ with $m = \max(m_1, m_2)$. In whatever
-# order and grouping you merge, the result is the maximum of all and the sum relative to it: the operation is
-# associative and commutative. So you may cut a row anywhere, and combine the pieces in any order. Attention will use
-# exactly this freedom.
-#
-# ![Two drawings of four leaves, the pairs (3, 1.14), (5, 1.05), (4, 1.02) and (5, 1.02) of the blocks 1 3, 2 5, 4 0 and 5 1. On the left they are merged one after the other: (5, 1.20), (5, 1.58), (5, 2.60). On the right as a tree: (5, 1.20) and (5, 1.39), then (5, 2.60). The root is the same.](../docs/figures/merge_tree.svg)
+# Write this as a kernel first, and check: it earns 80 of 100 points. The next paragraph is about the other 20.
 #
 # **Rows that begin with $-\infty$.** Attention masks with $-\infty$, so a whole block of it at the beginning of a row
 # is nothing unusual. Then $m' = -\infty$ too, and $x - m' = -\infty - (-\infty)$ is NaN, which stays in $l$ for good.
-# While $m'$ is still $-\infty$, subtract 0 instead of $m'$, in both exponentials: $e^{-\infty - 0} = 0$, which is
-# right. But store $m'$ itself as the running maximum, not the 0. Take the row $-\infty$ $-\infty$ | −200 −198. After
-# the first block, $m = -\infty$ and $l = 0$. After the second, $m = -198$ and $l = 0 + e^{-2} + e^0 = 1.1353$. If you
-# had stored 0, the maximum would still be 0. Then $l = e^{-200} + e^{-198}$, which is 0 in fp32, and y is 0 / 0.
+# The *guard* is to subtract 0 instead of $m'$ while $m'$ is $-\infty$, in both exponentials:
 #
-# `tl.where(condition, a, b)` chooses between two values, lane by lane.
+# ```
+# x - m'             with m' = -inf:    -inf - (-inf) = NaN
+# x - (0 for m')                        -inf - 0      = -inf,   and its exponential is 0
+# ```
+#
+# But keep $m'$ itself as the running maximum, not the 0. Take the row $-\infty$ $-\infty$ | −200 −198. After the first
+# block, $m = -\infty$ and $l = 0$. After the second, $m = -198$ and $l = 0 + e^{-2} + e^0 = 1.1353$. If you had kept 0,
+# the maximum would still be 0, $l = e^{-200} + e^{-198}$ would be 0 in fp32, and y would be 0 / 0.
+#
+# | in PyTorch | in a kernel |
+# |---|---|
+# | `torch.where(condition, a, b)` | `tl.where(condition, a, b)`, lane by lane |
 #
 # ## The signature
 #
@@ -83,8 +81,7 @@
 # | `n_cols` | length of a row, at least 1 |
 # | `BLOCK_SIZE` | columns in a block, a power of two; **may be smaller than the row** |
 #
-# Values as in p2, up to $10^5$ in size, in fp16 a few hundred. Individual values may be $-\infty$, also whole
-# blocks of them, never a whole row. Compute in fp32.
+# Values as in p2. Individual values may be $-\infty$, also whole blocks of them, never a whole row. Compute in fp32.
 #
 # ## The traffic bound
 #
@@ -203,6 +200,13 @@ run(online_softmax_kernel, x_ptr=x, y_ptr=y, x_row_stride=7, y_row_stride=7, n_c
 
 # %% [markdown]
 # ## What to notice afterwards
+#
+# **Merging.** The pair $(m, l)$ of one set of columns and the pair of another merge by the same rule,
+# $(m_1, l_1) \oplus (m_2, l_2) = (m,\; l_1 e^{m_1 - m} + l_2 e^{m_2 - m})$ with $m = \max(m_1, m_2)$. In whatever order
+# and grouping you merge, the result is the maximum of all and the sum relative to it: the operation is associative and
+# commutative. So you may cut a row anywhere, and combine the pieces in any order. Attention will use this freedom.
+#
+# ![Two drawings of four leaves, the pairs (3, 1.14), (5, 1.05), (4, 1.02) and (5, 1.02) of the blocks 1 3, 2 5, 4 0 and 5 1. On the left they are merged one after the other: (5, 1.20), (5, 1.58), (5, 2.60). On the right as a tree: (5, 1.20) and (5, 1.39), then (5, 2.60). The root is the same.](../docs/figures/merge_tree.svg)
 #
 # One pass is not enough for a softmax: every $y_i$ is an output, and every one needs the final $l$. But if nobody wants
 # the $y_i$ themselves, only a *weighted sum* $\sum_i y_i v_i$, then that sum can be kept and rescaled just as $l$ is.

@@ -33,11 +33,43 @@
 #                └┄┄┄┄┄┄┄┄┄┄┴┄┄┄┄┄┄┄┄┄┄┴┄┄┄┄┄┄┄┄┄┘
 # ```
 #
+# <details><summary>Offsets and masks of a tile: unfold this if you have not done w3</summary>
+#
+# <!-- tiles -->
+# A *tile* is a rectangular part of a matrix that one program works on. The numbers of its rows and of its columns are
+# blocks of one dimension, `rows` and `cols`. `rows[:, None]` lays a block down as a column, shape `(BLOCK_ROWS, 1)`, and
+# `cols[None, :]` lays one down as a row, shape `(1, BLOCK_COLS)`. If you combine the two, a side of length 1 is repeated
+# until the shapes fit: *broadcasting*, as in PyTorch. For rows 2 and 3 and columns 4 to 7 of a matrix whose rows are 10
+# elements apart:
+#
+# ```
+#  rows[:, None] * 10   +   cols[None, :]    =   a tile of offsets
+#
+#       20                                        24  25  26  27
+#       30                   4   5   6   7        34  35  36  37
+#
+#     (2, 1)                    (1, 4)                (2, 4)
+# ```
+#
+# A pointer plus this tile is a tile of addresses, and `tl.load` of that is a tile of values. A lane belongs to the matrix
+# if its row exists *and* its column does. Of a matrix of 5 by 10, in rows 4 and 5 and columns 8 to 11:
+#
+# ```
+#  rows exist, as a column    &   columns exist, as a row    =   a tile of masks
+#
+#            ✓                                                     ✓ ✓ ✗ ✗
+#            ✗                          ✓ ✓ ✗ ✗                    ✗ ✗ ✗ ✗
+# ```
+#
+# Write `&` between blocks, as between tensors, with parentheses around each comparison. Python's `and` is for two single
+# conditions.
+# <!-- /tiles -->
+#
+# </details>
+#
 # ## The idea
 #
-# **What you know from w3 and p3.** `rows[:, None]` and `cols[None, :]` broadcast to a tile, just as in PyTorch:
-# a tile of offsets, and with `&` a tile of masks. Mask both sides: neither the rows nor the columns need fill the last
-# tile. The rest is p3 with one more axis. In PyTorch, for the rows x of one program, and without $-\infty$:
+# p3 with one more axis. In PyTorch, for the rows x of one program, and without $-\infty$:
 #
 # ```python
 # m, l = torch.full((len(x),), -torch.inf), torch.zeros(len(x))                      # (BLOCK_ROWS,)
@@ -47,21 +79,25 @@
 # y = (x - m[:, None]).exp() / l[:, None]
 # ```
 #
-# **Reductions along an axis.** Axis 0 goes from row to row, axis 1 from column to column: `tl.max(x, axis=1)` looks
-# through all columns of each row, and has one entry per row. To combine it with the tile again, give it back the side
-# that was reduced: `m[:, None]`, shape `(BLOCK_ROWS, 1)`. With `[None, :]` it would be laid along the columns, which
-# fails at once, or, in a square tile, silently gives wrong numbers.
+# **Reductions along an axis.** Axis 0 goes from row to row, axis 1 from column to column. A reduction along axis 1
+# looks through all columns of each row, and has one entry per row. To combine it with the tile again, give it back the
+# side that was reduced: `[:, None]`, shape `(BLOCK_ROWS, 1)`. With `[None, :]` it would be laid along the columns,
+# which fails at once, or, in a square tile, silently gives wrong numbers.
 #
 # ![Tiles of 4 by 4 over a matrix of 5 rows and 10 columns. Program 0 has the first four rows and three tiles; the last tile has two columns past the end. Program 1 has one row and three rows past the end. In each tile the rows are reduced along axis 1, to vectors m and l with one entry for each row.](../docs/figures/tiled_rows.svg)
 #
-# **Vectors to start with.** `tl.zeros((BLOCK_ROWS,), tl.float32)` is a vector of zeros, and
-# `tl.full((BLOCK_ROWS,), value, tl.float32)` one of any value. What a loop carries into its next iteration must have
-# its final shape and type before the loop begins.
+# **Vectors to start with.** What a loop carries into its next iteration must have its final shape and type before the
+# loop begins:
 #
-# **In numbers.** The tile with the rows 1 3 and 4 0 has `tl.max(x, axis=1)` = (3, 4). The next tile, 2 5 over 5 1,
-# takes `m` to (5, 5) and `l` from (1.14, 1.02) to (1.20, 1.39). Each row is computed as if it were alone. A third row,
-# which does not exist, is all $-\infty$: its `m` stays $-\infty$ and its `l` stays 0, and the store's mask leaves it
-# out.
+# | in PyTorch | in a kernel |
+# |---|---|
+# | `torch.zeros(8)` | `tl.zeros((8,), tl.float32)` |
+# | `torch.full((8,), value)` | `tl.full((8,), value, tl.float32)` |
+# | `x.amax(dim=1)` of a tile | `tl.max(x, axis=1)`, a vector |
+#
+# **In numbers.** The tile with the rows 1 3 and 4 0 has the row maxima (3, 4). The next tile, 2 5 over 5 1, takes `m`
+# to (5, 5) and `l` from (1.14, 1.02) to (1.20, 1.39). Each row is computed as if it were alone. A third row, which does
+# not exist, is all $-\infty$: its `m` stays $-\infty$ and its `l` stays 0, and the store's mask leaves it out.
 #
 # ## The signature
 #
@@ -72,7 +108,7 @@
 # | `n_rows`, `n_cols` | shape of x and y |
 # | `BLOCK_ROWS`, `BLOCK_COLS` | shape of a tile, powers of two |
 #
-# Values as in p3: large ones, also $-\infty$, never a whole row of it.
+# Values as in p3. Neither the rows nor the columns need fill the last tile.
 #
 # ## The traffic bound
 #

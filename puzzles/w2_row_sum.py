@@ -16,9 +16,9 @@
 # ## What you will build
 #
 # A kernel that adds up each row of a matrix, `x.float().sum(dim=1)`. Such a sum is part of every softmax, every layer
-# norm and every loss. The numbers of a row may have 16 bits. Their sum is kept in fp32 all the same, and that costs no
-# time. On an H200, p1's softmax, which keeps its sums in the same way, takes 1.03 ms for rows of 8192 in bf16,
-# and 2.01 ms in fp32.
+# norm and every loss. The numbers of a row may have 16 bits, and their sum is kept in fp32 all the same. That costs no
+# time: the softmax of p1, which keeps its sums so, takes 1.03 ms for rows of 8192 in bf16 on an H200, and 2.01 ms in
+# fp32.
 #
 # Tensors lie in the GPU's *global memory*. What a program has loaded is *on the chip*, next to the arithmetic units,
 # until the program stores it or ends.
@@ -33,10 +33,9 @@
 #  out  [  6  15  24  ]   ◀─store──      15
 # ```
 #
-# Three things are new: where a row lies in memory, how a block becomes one number, and why sums are kept in fp32.
+# ## Rows, and a number from each
 #
-# ## Where a row lies
-#
+# <!-- rows -->
 # Memory is one long line. A matrix lies in it row by row, and between two rows there may be a gap. Here x is the left
 # part of a wider matrix, `x = wide[:, :3]`, where `wide` has 5 columns:
 #
@@ -50,67 +49,29 @@
 #  ╰── row 0 ──╯  gap  ╰── row 1 ──╯  gap  ╰── row 2 ──╯  gap
 # ```
 #
-# PyTorch says of this x that its shape is (3, 3) and its strides are (5, 1). A *stride* is the number of elements from
-# one row to the next, or from one column to the next. Throughout this course, the next column is 1 element away. The
-# next row is `x.stride(0)` elements away, and the kernel gets this number as `x_row_stride`. Here it is 5, not 3, the
-# length of a row. So row `row` begins at `x_ptr + row * x_row_stride`, and its columns are at
+# PyTorch says that the strides of this x are (5, 1). A *stride* is the number of elements from one row to the next, or
+# from one column to the next. In this course the next column is always 1 element away. The next row is `x.stride(0)`
+# elements away, 5 and not 3, and the kernel gets this number as `x_row_stride`. So row `row` begins at
+# `x_ptr + row * x_row_stride`.
 #
-# ```
-# x_ptr + row * x_row_stride + cols          where cols = tl.arange(0, BLOCK_SIZE)
-# ```
+# A program owns a row, and `row = tl.program_id(0)`. The whole row goes into one block, whose length is a power of two:
+# 4 for a row of 3. So `cols`, the `tl.arange` over the block, has one lane for each column, and from `n_cols` on lanes
+# that are no columns. These are *padding*. The mask compares `cols` with `n_cols` (offsets would not do: 5 is already
+# more than 3), and `other` says what the padding holds.
 #
-# A pointer plus a number plus a block is a block of addresses.
-#
-# In w1 a program owned a piece of a vector. Here it owns a row, so the grid has one program for each row, and
-# `row = tl.program_id(0)`. The whole row goes into one block. A block's length is a power of two, so take the next one:
-# 4 for a row of 3. The lanes from `n_cols` on hold no element of the row. They are *padding*, and the mask
-# `cols < n_cols` keeps them away from memory. You decide what they hold, the `?` below, with `other`:
-#
-# | program | `row * x_row_stride` | offsets | mask | `x` |
-# |---|---|---|---|---|
-# | 0 | 0 | 0 1 2 3 | ✓ ✓ ✓ ✗ | 1 2 3 ? |
-# | 1 | 5 | 5 6 7 8 | ✓ ✓ ✓ ✗ | 4 5 6 ? |
-# | 2 | 10 | 10 11 12 13 | ✓ ✓ ✓ ✗ | 7 8 9 ? |
+# A block becomes one number by a *reduction*, such as `tl.sum(block, axis=0)`. `axis` is what PyTorch calls `dim`, and a
+# block of one dimension has only axis 0. The padding is added up as well. Sums are kept in fp32: fp16 ends at 65504, and
+# from 2048 on it has only the even numbers, so 2048 + 1 = 2048. `x.to(tl.float32)` converts on the chip, and costs no
+# traffic.
+# <!-- /rows -->
 #
 # ![A matrix of three rows, each with three elements and a gap of two. In memory the rows follow one another and begin at the offsets 0, 5 and 10. Program 1 adds the block of columns 0 to 3 to 1 · 5: it loads the offsets 5, 6 and 7, which hold 4, 5 and 6, and lane 3, at the offset 8 in the gap, is masked.](../docs/figures/row_addresses.svg)
 #
-# The mask compares columns with the length of a row. Offsets would not do: 5 is already more than 3.
-#
-# ## From a block to a number
-#
-# `tl.sum(x, axis=0)` adds up all lanes of the block `x`. The result is one number, no longer a block. This is a
-# *reduction*. `axis` is what PyTorch calls `dim`: the axis that disappears. A block of one dimension has only axis 0.
-# In the matrix the sum runs along axis 1, but the block knows nothing of the matrix that it was loaded from.
-#
-# The padding is added up as well. Which number changes no sum?
-#
-# A number is stored to a single address: `out_ptr + row` is a pointer plus a number. Such a store needs no mask.
-#
-# ## Why sums are kept in fp32
-#
-# fp16 keeps 11 binary digits of a number. From 2048 to 4096 it therefore has only the even numbers, and
-#
-# $$ 2048 + 1 = 2048. $$
-#
-# Add up 4096 ones in fp16, one after the other, and the result is 2048, because there the sum stops growing. fp16 also
-# ends at 65504, and what is larger becomes infinite. A row of 1024 numbers around 100 is enough for that.
-#
-# | type | bytes | binary digits | whole numbers without a gap up to | ends at |
-# |---|---|---|---|---|
-# | fp16 | 2 | 11 | 2048 | 65504 |
-# | bf16 | 2 | 8 | 256 | $3.4 \cdot 10^{38}$ |
-# | fp32 | 4 | 24 | 16,777,216 | $3.4 \cdot 10^{38}$ |
-#
-# `tl.sum` keeps the type of its block. So convert the block before you sum, with `x.to(tl.float32)`. That costs no
-# traffic: what comes from global memory is still fp16, and the conversion happens on the chip. Every kernel of this
-# course does the same.
-#
-# ## Words
+# A number is stored to a single address: a pointer plus a number. Such a store needs no mask.
 #
 # | in PyTorch | in a kernel |
 # |---|---|
 # | `x.stride(0)` | a pointer does not know it: passed as a number, `x_row_stride` |
-# | `x[row]` | a load from `x_ptr + row * x_row_stride + cols`, with a mask |
 # | `x.sum(dim=0)` | `tl.sum(x, axis=0)` |
 # | `x.sum(dim=0, keepdim=True)` | `tl.sum(x, axis=0, keep_dims=True)`, which is still a block |
 # | `x.float()` | `x.to(tl.float32)` |
@@ -137,13 +98,11 @@
 # | `n_cols` | length of a row, at least 1 |
 # | `BLOCK_SIZE` | a power of two, at least `n_cols` |
 #
-# The number of rows is not a parameter, because it is the number of programs. As in w1, `row` is 64 bits wide in the
-# stub: in a large tensor, `row * x_row_stride` passes $2^{31}$.
+# The number of rows is not a parameter, because it is the number of programs.
 #
 # ## The traffic bound
 #
-# Each element of x is loaded **once**, and each element of out is stored **once**. For rows of 1024 fp16 numbers that
-# is 2048 bytes in and 4 bytes out.
+# Each element of x is loaded **once**, and each element of out is stored **once**.
 
 # %%
 import triton
@@ -233,8 +192,7 @@ from checker.notebook import predict
 predict("w2", idle_lanes=..., total=...)
 
 # %% [markdown]
-# **Run.** Write down your answer before you run the cell, and before you unfold mine. `run` launches your kernel once on
-# the interpreter, with arrays of your own. These are the numbers of the picture; the gaps hold tens.
+# **Run.** Write down your answer before you run the cell. These are the numbers of the picture; the gaps hold tens.
 
 # %%
 import numpy as np
@@ -246,34 +204,26 @@ out = np.zeros(3, np.float32)
 run(row_sum_kernel, x_ptr=wide, out_ptr=out, x_row_stride=5, n_cols=3, BLOCK_SIZE=4, grid=3)
 
 # %% [markdown]
-# **Question 1.** How often is an element of `wide` read, on average?
+# **Question 1.** What comes out with `x_row_stride=3`, the length of a row?
 #
 # <details><summary>Answer</summary>
 #
-# 0.6 times. `wide` has 15 elements, and 9 of them belong to x and are read once. The masked lane of each program would have
-# been the first element of the gap, and was not read.
+# 6, 24 and 21. Row 0 is right, because 0 times anything is 0. "Row 1" begins at offset 3 and is 10 10 4, and "row 2"
+# begins at offset 6 and is 5 6 10. Nothing was read outside the tensor, so nobody complains.
 #
 # </details>
 #
-# **Question 2.** What comes out with `x_row_stride=3`, the length of a row?
+# **Question 2.** Write `other=1.0` in your kernel. What comes out, with `BLOCK_SIZE=4` and with `BLOCK_SIZE=8`?
 #
 # <details><summary>Answer</summary>
 #
-# 6, 24 and 21. Row 0 is right, because 0 times anything is 0. "Row 1" begins at offset 3 and is 10 10 4, and "row 2" begins
-# at offset 6 and is 5 6 10. Nothing was read outside the tensor, so nobody complains.
+# Each padded lane adds 1. There is one of them in a block of 4, and the sums are 7, 16 and 25. There are five in a
+# block of 8, and the sums are 11, 20 and 29. With `other=-float("inf")`, one padded lane is enough to make every sum
+# $-\infty$.
 #
 # </details>
 #
-# **Question 3.** Write `other=1.0` in your kernel. What comes out, with `BLOCK_SIZE=4` and with `BLOCK_SIZE=8`?
-#
-# <details><summary>Answer</summary>
-#
-# Each padded lane adds 1. There is one of them in a block of 4, and the sums are 7, 16 and 25. There are five in a block of
-# 8, and the sums are 11, 20 and 29. With `other=-float("inf")`, one padded lane is enough to make every sum $-\infty$.
-#
-# </details>
-#
-# **Question 4.** Here is a row of 1024 fp16 numbers, all of them 100. What is the sum, and what is it if you leave
+# **Question 3.** Here is a row of 1024 fp16 numbers, all of them 100. What is the sum, and what is it if you leave
 # `.to(tl.float32)` out?
 
 # %%
@@ -291,12 +241,18 @@ run(row_sum_kernel, x_ptr=hundreds, out_ptr=out, x_row_stride=1024, n_cols=1024,
 #
 # ## What to notice afterwards
 #
-# A sum needs its whole row, so one program takes all of it, and the row has to fit into one block. Programs did not
-# have to talk to each other. Rows that are longer than a block are harder, and p2 is about them.
+# A sum needs its whole row, so one program takes all of it, and the row has to fit into one block. Rows that are longer
+# than a block are p2's subject.
 #
 # You do not choose the order of the additions. A GPU adds the lanes in pairs, then pairs of pairs, while PyTorch may do
 # it in another way. In fp32 both are right up to rounding, but seldom equal to the last digit. So the checker allows
 # for the rounding of each addition, and for nothing more.
+#
+# | type | bytes | binary digits | whole numbers without a gap up to | ends at |
+# |---|---|---|---|---|
+# | fp16 | 2 | 11 | 2048 | 65504 |
+# | bf16 | 2 | 8 | 256 | $3.4 \cdot 10^{38}$ |
+# | fp32 | 4 | 24 | 16,777,216 | $3.4 \cdot 10^{38}$ |
 #
 # ## Where to read on
 #

@@ -16,12 +16,8 @@
 # ## What you will build
 #
 # A kernel that writes the transpose of a matrix, `x.T.contiguous()`, tile by tile. Nothing is computed, so you can give
-# all your attention to addresses, and addresses can decide how fast a kernel is. On an H200, puzzle a1 multiplies
-# matrices with rows of 4096 numbers in 0.23 ms. With rows of 4088 it takes 1.11 ms: only where Triton's compiler knows
-# that rows are a multiple of 16 numbers long does it load many of them at once.
-#
-# From p4 on, every kernel works on tiles. All of attention is made of them: a tile of queries, a tile of keys,
-# and the tile of scores between them.
+# all your attention to addresses. From p4 on, every kernel works on tiles, and all of attention is made of them: a tile
+# of queries, a tile of keys, and the tile of scores between them.
 #
 # ```
 #            x, 5 x 10                                 y, 10 x 5
@@ -37,25 +33,14 @@
 #          tiles of BLOCK_ROWS x BLOCK_COLS = 2 x 4, a program for each
 # ```
 #
-# ## A grid of two axes
+# ## Tiles of a matrix
 #
-# A *tile* is a rectangular part of a matrix that one program works on. Tiles are counted in two directions, and so are
-# the programs: the grid is `(tiles of rows, tiles of columns)`, which is (3, 3) in the picture. `tl.program_id(0)` says
-# which tile of rows a program has, and `tl.program_id(1)` which tile of columns. The rows of its tile are
-#
-# ```
-# rows = tl.program_id(0) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS)
-# ```
-#
-# as the offsets were in w1. Program (1, 1) has the rows 2 and 3. Its columns, 4 to 7, come in the same way from axis 1
-# of the grid.
-#
-# ## Offsets in two dimensions
-#
-# `rows` and `cols` are blocks of one dimension. A tile of offsets has two. `rows[:, None]` lays a block down as a
-# column, shape `(BLOCK_ROWS, 1)`, and `cols[None, :]` lays one down as a row, shape `(1, BLOCK_COLS)`. If you combine
-# the two, a side of length 1 is repeated until the shapes fit. This is *broadcasting*, as in PyTorch. For program (1,
-# 1), with rows of x that are 10 elements apart:
+# <!-- tiles -->
+# A *tile* is a rectangular part of a matrix that one program works on. The numbers of its rows and of its columns are
+# blocks of one dimension, `rows` and `cols`. `rows[:, None]` lays a block down as a column, shape `(BLOCK_ROWS, 1)`, and
+# `cols[None, :]` lays one down as a row, shape `(1, BLOCK_COLS)`. If you combine the two, a side of length 1 is repeated
+# until the shapes fit: *broadcasting*, as in PyTorch. For rows 2 and 3 and columns 4 to 7 of a matrix whose rows are 10
+# elements apart:
 #
 # ```
 #  rows[:, None] * 10   +   cols[None, :]    =   a tile of offsets
@@ -66,65 +51,42 @@
 #     (2, 1)                    (1, 4)                (2, 4)
 # ```
 #
-# In memory, which is one long line, that is a piece of row 2 and a piece of row 3:
+# A pointer plus this tile is a tile of addresses, and `tl.load` of that is a tile of values. A lane belongs to the matrix
+# if its row exists *and* its column does. Of a matrix of 5 by 10, in rows 4 and 5 and columns 8 to 11:
 #
 # ```
-#        row 2                                   row 3
-#  ┌────┬────┬────┬────┬────┬────┬────┬────┬────┬────┬────┬────┬────┬────┬────┬────┬────┬────┬────┬────┐
-#  │ 20 │ 21 │ 22 │ 23 │▓24▓│▓25▓│▓26▓│▓27▓│ 28 │ 29 │ 30 │ 31 │ 32 │ 33 │▓34▓│▓35▓│▓36▓│▓37▓│ 38 │ 39 │
-#  └────┴────┴────┴────┴────┴────┴────┴────┴────┴────┴────┴────┴────┴────┴────┴────┴────┴────┴────┴────┘
+#  rows exist, as a column    &   columns exist, as a row    =   a tile of masks
+#
+#            ✓                                                     ✓ ✓ ✗ ✗
+#            ✗                          ✓ ✓ ✗ ✗                    ✗ ✗ ✗ ✗
 # ```
 #
-# A pointer plus this tile is a tile of addresses, and `tl.load` of that is a tile of values.
+# Write `&` between blocks, as between tensors, with parentheses around each comparison. Python's `and` is for two single
+# conditions.
+# <!-- /tiles -->
 #
-# ## Two masks
-#
-# 5 is not a multiple of 2, and 10 is not a multiple of 4. A lane of a tile belongs to x if its row exists *and* its
-# column does. `rows < n_rows` and `cols < n_cols` are blocks of true and false. Laid down in the same two ways and
-# joined with `&`, they are a tile. In program (2, 2), the rows are 4 and 5, and the columns 8 to 11:
-#
-# ```
-#  (rows < n_rows)[:, None]   &   (cols < n_cols)[None, :]   =   a tile of masks
-#
-#            ✓                                                      ✓ ✓ ✗ ✗
-#            ✗                           ✓ ✓ ✗ ✗                    ✗ ✗ ✗ ✗
-# ```
-#
-# Write `&` between blocks, as between tensors, with parentheses around each comparison. Python's `and` is for two
-# single conditions; Triton lets it pass here, and NumPy and PyTorch do not.
+# Tiles are counted in two directions, and so are the programs: the grid is `(tiles of rows, tiles of columns)`, (3, 3)
+# in the picture. `tl.program_id(0)` says which tile of rows a program has, and `tl.program_id(1)` which tile of
+# columns.
 #
 # ## The other way round
 #
-# Column $c$ of x is row $c$ of y. So the element in row $r$ and column $c$ of x goes to
-#
-# ```
-# y_ptr + c * y_row_stride + r
-# ```
-#
-# ![Left, x of 5 by 10 in tiles of 2 by 4, of which the last ones stick out. The tile in the middle has the offsets 24 to 27 and 34 to 37. Below: they are the sum of a column, 20 and 30, and a row, 4 to 7. Right, y of 10 by 5: the same tile, transposed, has the offsets 22 and 23, 27 and 28, 32 and 33, 37 and 38.](../docs/figures/transposed_tile.svg)
-#
-# `cols` have become rows, and are multiplied by the row stride of y. There are two ways to bring a whole tile there.
+# Column $c$ of x is row $c$ of y. So `cols` have become rows, and are multiplied by the row stride of y. There are two
+# ways to bring a whole tile there, equally fast:
 #
 # * **Transpose the tile.** `tl.trans(x)` exchanges the two sides of a tile: from `(BLOCK_ROWS, BLOCK_COLS)` to
-#   `(BLOCK_COLS, BLOCK_ROWS)`. The offsets of the store then have that shape too, with `cols` laid down as a column and
-#   `rows` as a row.
-# * **Leave the tile as it is.** Each lane only needs its own address. The offsets of the store then have the shape of
-#   x's tile: `cols` are laid down as a row and multiplied by `y_row_stride`, and `rows` are laid down as a column.
+#   `(BLOCK_COLS, BLOCK_ROWS)`. The addresses of the store then have that shape, too.
+# * **Leave the tile as it is.** Each lane only needs its own address, so the addresses have the shape of x's tile.
 #
-# Both are right, and equally fast: Triton's compiler exchanges the lanes on the chip in either case. Three blocks meet in the store: the addresses, the values and the mask. All three must
-# have one shape. `tl.trans` works on a mask as well. In attention you will need `tl.trans`, because a matrix product
-# takes whole tiles.
+# Three blocks meet in the store: the addresses, the values and the mask. All three must have one shape. What the masked
+# lanes of this load hold is never stored. So, for once, the load needs no `other`.
 #
-# What the masked lanes of this load hold is never stored. So, for once, the load needs no `other`.
-#
-# ## Words
+# ![Left, x of 5 by 10 in tiles of 2 by 4, of which the last ones stick out. The tile in the middle has the offsets 24 to 27 and 34 to 37. Below: they are the sum of a column, 20 and 30, and a row, 4 to 7. Right, y of 10 by 5: the same tile, transposed, has the offsets 22 and 23, 27 and 28, 32 and 33, 37 and 38.](../docs/figures/transposed_tile.svg)
 #
 # | in PyTorch | in a kernel |
 # |---|---|
 # | `rows.unsqueeze(1)` or `rows[:, None]` | `rows[:, None]`, or `tl.expand_dims(rows, 1)` |
-# | `cols.unsqueeze(0)` or `cols[None, :]` | `cols[None, :]`, or `tl.expand_dims(cols, 0)` |
 # | `x.T` | `tl.trans(x)` |
-# | `x[2:4, 4:8]` | a load from `x_ptr + rows[:, None] * x_row_stride + cols[None, :]`, with a mask |
 # | `mask_1 & mask_2` | the same |
 #
 # ## The idea
@@ -151,17 +113,11 @@
 # | `n_rows`, `n_cols` | shape of x, both at least 1 |
 # | `BLOCK_ROWS`, `BLOCK_COLS` | shape of a tile of x, powers of two, equal or not |
 #
-# `rows` are 64 bits wide in the stub, because `rows * x_row_stride` passes $2^{31}$ in a large tensor. So does
-# `cols * y_row_stride` in y, so make your `cols` 64 bits wide in the same way.
+# `rows` are 64 bits wide in the stub. Make your `cols` so in the same way: in y, they are the rows.
 #
 # ## The traffic bound
 #
 # Each element of x is loaded **once**, and each element of y is stored **once**, a tile at a time.
-#
-# Why tiles, if nothing is computed? A program could as well read a row of x and write it as a column of y. But a GPU's
-# memory moves nothing smaller than a *sector* of 32 bytes, which is 8 fp32 neighbours. In a column of y no two elements
-# are neighbours, so each of them costs a sector, and 7 of the 8 places are wasted. A tile is read along the rows of x,
-# transposed on the chip, and written along the rows of y.
 
 # %%
 import triton
@@ -256,8 +212,8 @@ from checker.notebook import predict
 predict("w3", idle_lanes=..., unwritten=..., programs=...)
 
 # %% [markdown]
-# **Run.** Write down your answer before you run the cell, and before you unfold mine. `run` launches your kernel once on
-# the interpreter. This is the matrix of the picture again, and the elements of x are the offsets at which they lie.
+# **Run.** Write down your answer before you run the cell. This is the matrix of the picture again, and the elements of
+# x are the offsets at which they lie.
 
 # %%
 import numpy as np
@@ -270,11 +226,13 @@ blocks = {"BLOCK_ROWS": 2, "BLOCK_COLS": 4}
 run(transpose_kernel, x_ptr=x, y_ptr=y, x_row_stride=10, y_row_stride=5, n_rows=5, n_cols=10, **blocks, grid=(3, 3))
 
 # %% [markdown]
-# **Question 1.** How many of its 8 lanes does program (2, 2) mask off?
+# **Question 1.** You choose the grid and the tile: which grid do tiles of 4 x 2 need, and how many of its 8 lanes does
+# the last program mask off?
 #
 # <details><summary>Answer</summary>
 #
-# 6. Its tile begins at row 4 and column 8. Only row 4 and the columns 8 and 9 exist, so 2 lanes take part.
+# (2, 5). Program (1, 4) begins at row 4 and column 8. Only row 4 and the columns 8 and 9 exist, so 2 lanes take part,
+# and 6 are masked off.
 #
 # </details>
 #
@@ -282,14 +240,13 @@ run(transpose_kernel, x_ptr=x, y_ptr=y, x_row_stride=10, y_row_stride=5, n_rows=
 #
 # <details><summary>Answer</summary>
 #
-# 8 to 17: "row 1" begins at offset 8 and still has 10 columns. Nobody complains, because all of these elements lie inside
-# x. The offsets of y are right, so each wrong element stands where the right one belongs.
+# 8 to 17: "row 1" begins at offset 8 and still has 10 columns. Nobody complains, because all of these elements lie
+# inside x. The offsets of y are right, so each wrong element stands where the right one belongs.
 #
 # </details>
 #
-# **Question 3.** Forget the transposition: store `x` for `tl.trans(x)`, or the other way round if you have left
-# the tile as it is, and change nothing else. What happens with tiles of 2 x 4 (`grid=(2, 1)`), and what with tiles of 4 x 4, in
-# a matrix of 4 x 4?
+# **Question 3.** Now forget the transposition: exchange `x` and `tl.trans(x)` in your store, and change nothing else.
+# What happens here, where tiles are square? And with tiles of 2 x 4, `grid=(2, 1)`?
 
 # %%
 x = np.arange(16, dtype=np.float32).reshape(4, 4)
@@ -300,20 +257,21 @@ run(transpose_kernel, x_ptr=x, y_ptr=y, x_row_stride=4, y_row_stride=4, n_rows=4
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# With tiles of 2 x 4 Triton stops: a block of shape (2, 4) cannot be stored to addresses of shape (4, 2). With tiles of 4 x 4
-# the shapes fit, nothing complains, and y is a copy of x. Square tiles hide mistakes of this kind, which is why the checker
-# takes tiles of all shapes.
+# With tiles of 4 x 4 the shapes fit, nothing complains, and y is a copy of x. With tiles of 2 x 4 Triton stops: a block
+# of shape (2, 4) cannot be stored to addresses of shape (4, 2). Square tiles hide mistakes of this kind, which is why
+# the checker takes tiles of all shapes.
 #
 # </details>
 #
 # ## What to notice afterwards
 #
-# Only `rows` and `cols` depended on the program, and everything else followed from them. A kernel on tiles always
-# starts like this. In p4 the grid has one axis fewer, because a program moves its tile along the columns in a
-# loop.
+# Why tiles, if nothing is computed? A program could as well read a row of x and write it as a column of y. But a GPU's
+# memory moves nothing smaller than a *sector* of 32 bytes, which is 8 fp32 neighbours. In a column of y no two elements
+# are neighbours, so each of them costs a sector, and 7 of the 8 places are wasted. A tile is read along the rows of x,
+# transposed on the chip, and written along the rows of y.
 #
 # A transposed view costs nothing in PyTorch: `x.T` only exchanges the strides. You need a kernel like this one when the
-# next operation wants neighbours to be neighbours. In attention there is a third way. K is loaded as it lies, and its
+# next operation wants neighbours to be neighbours. In attention there is a third way: K is loaded as it lies, and its
 # tile is transposed on the chip, so $K^T$ never exists in memory.
 #
 # ## Where to read on

@@ -1,4 +1,4 @@
-"""Build what is derived from the puzzles: notebooks, shipped stubs, the README's table, sample reports and pictures.
+"""Build what is derived: what lessons share, notebooks, shipped stubs, the README's table, sample reports, pictures.
 
 For course authors. A test compares what is there with what would be built, outside the parts that
 are a student's to change.
@@ -22,6 +22,7 @@ from checker.report.terminal import report
 AROUND = """\
 Around these seven: a warm-up (w1 takes a whole kernel apart, if you have never written one), the way to attention (a),
 a model trained with your own kernels (c1), and what lies beyond (b). `make progress` says which one comes next."""
+PARTS = "docs/parts"  # of several lessons
 EXAMPLES = {"refused": "tests/wrong/p1_padding_loaded_as_zero.py"}
 
 
@@ -53,13 +54,25 @@ def page_text(page: str, root: Path = ROOT) -> str:
     return page
 
 
+def with_parts(script: str, root: Path = ROOT) -> str:
+    """A puzzle's text with what it shares with other lessons, which stands in `docs/parts/` once, between its marks."""
+    for part in sorted((root / PARTS).glob("*.md")):
+        lines = part.read_text(encoding="utf-8").rstrip("\n").split("\n")
+        text = "".join(f"# {line}".rstrip() + "\n" for line in lines)
+        pattern = re.compile(rf"(^# <!-- {part.stem} -->\n).*?(^# <!-- /{part.stem} -->$)", re.DOTALL | re.MULTILINE)
+        script = pattern.sub(lambda match, text=text: match[1] + text + match[2], script)  # type: ignore[misc]
+    return script
+
+
 def build(root: Path = ROOT) -> list[Path]:
     """Write every built file that is not up to date; return those."""
     pages = [root / name for name in PAGES if (root / name).exists()]
     wanted = {page: page_text(page.read_text(encoding="utf-8"), root).encode() for page in pages}
     wanted |= pictures(root, EXAMPLES["refused"])
     for puzzle_id in ladder.stems():
-        text, puzzle = places.script(puzzle_id, root).read_text(encoding="utf-8"), catalog.load(puzzle_id)
+        script, puzzle = places.script(puzzle_id, root), catalog.load(puzzle_id)
+        text = with_parts(script.read_text(encoding="utf-8"), root)
+        wanted[script] = text.encode()
         notebook = places.notebook(puzzle_id, root)
         wanted[notebook] = hosted(notebook_text(emptied(text, puzzle), puzzle), notebook.name).encode()
         if text.count(GAP) >= len(puzzle.kernels):  # else its stubs have been filled in, marks and all

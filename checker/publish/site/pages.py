@@ -49,21 +49,11 @@ _LINK = re.compile(r"(!?)\[([^\[\]]*)\]\(([^)\s]+)\)")
 
 # What lessons say of cells and terminals, and what they say here. Lines are broken anywhere.
 WORDS = {
-    "The first `make check PUZZLE=w1` downloads about 220 MB, and the first `make lab`, for notebooks, somewhat more. "
-    "After that, only the links at the end of this page need a network.": "",
-    "In a notebook (`make lab`), run the three cells of code from the first down to the one below. In a terminal that "
-    "cell does nothing: there you have the table above.": "The next cell runs in a notebook. Here you have the table "
-    "above.",
-    "Then change the cell, run it, and unfold mine. In a terminal, read mine at once: cells with `run` do nothing "
-    "there, in no lesson.": "Then unfold mine. In a notebook, you can change the cell and run it first.",
-    "in this cell or in the file `puzzles/w1_vector_add.py`": "in the editor",
-    "Write your guess in place of each `...` and run the cell.": "Type your guesses at *Predict*, below your kernel.",
-    "In a terminal, type this with your numbers:": "",
-    "In a terminal, read mine at once.": "",
-    "Once the kernel is right there, the checker also compiles it for a GPU, which need not be there. The report says "
-    "for which one (`sm_90` is an H100 or H200), and how much of the fast memory on the chip a program takes. You need "
-    "neither in this course's first half.": "On your own machine it also compiles a right kernel for a GPU.",
-    '`make trace PUZZLE=w1`, or `trace("w1")` from `checker.notebook`, draws': "*Trace* draws",
+    "in this cell or in `puzzles/w1_vector_add.py`": "in the editor",
+    "In a terminal, `run` does nothing, in this lesson and in all others: there, read the answers.": "Cells with `run` "
+    "work in a notebook. Here, read the answers.",
+    "Write a guess in place of each `...`.": "Type your guesses at *Predict*, below your kernel.",
+    "In a terminal:": "",
 }
 PREDICT_LINE = re.compile(r"^```\nmake predict .*\n```\n?", re.MULTILINE)
 
