@@ -16,12 +16,12 @@
 # ## What you will build
 #
 # A kernel that multiplies two matrices. Almost all arithmetic of a transformer is such products: its linear layers, and
-# the two inside attention. On the H200 of this course's [measurements](../benchmarks/results/speed.md), the ten lines
-# that you are about to write make 586 TFLOP/s in fp16 (m = n = k = 4096). That is 78 % of PyTorch's own product, and
-# almost nine times what that GPU can do in fp32 without its matrix units. `tl.dot` is how a Triton kernel gets at these units.
+# the two inside attention. On an H200, the ten lines that you are about to write make 586 TFLOP/s in fp16 (m = n = k =
+# 4096). That is 78 % of PyTorch's own product, and almost nine times what that GPU can do in fp32 without its matrix
+# units. `tl.dot` is how a Triton kernel gets at these units.
 #
-# C has the shape $(m, n)$. A program owns one tile of C. It moves along $k$, and at each step multiplies a tile of A
-# with a tile of B:
+# C has the shape $(m, n)$; here `m` is a number of rows, as in every text on products, and no maximum. A program owns
+# one tile of C. It moves along $k$, and at each step multiplies a tile of A with a tile of B:
 #
 # ```
 #           k ──▶  Bk                                    n ──▶  Bn
@@ -43,24 +43,25 @@
 #
 # ## The idea
 #
-# **The product.** $C = A B^T$, with A of shape $(m, k)$ and B of shape $(n, k)$:
+# **The product.** $C = A B^T$, with A of shape $(m, k)$ and B of shape $(n, k)$. The entry in row $r$ and column $c$
+# multiplies a row of A with a row of B:
 #
-# $$ c_{ij} = \sum_{t=1}^{k} a_{it}\, b_{jt}. $$
+# $$ c_{rc} = \sum_{t=1}^{k} a_{rt}\, b_{ct}. $$
 #
-# Each entry of C multiplies a row of A with a row of B. In PyTorch:
+# In PyTorch:
 #
 # ```python
 # c = torch.empty(m, n)
-# for i in range(m):
-#     for j in range(n):
-#         c[i, j] = (a[i] * b[j]).sum()     # all of it: c = a @ b.T
+# for row in range(m):
+#     for col in range(n):
+#         c[row, col] = (a[row] * b[col]).sum()     # all of it: c = a @ b.T
 # ```
 #
 # B is stored with a row for each column of C. That is how a linear layer stores its weights, and how attention stores
-# its keys: $Q K^T$ is this product, with A = Q and B = K.
+# its keys: $Q K^T$ is this product.
 #
-# **Tiles.** A sum can be cut into parts. Cut $k$ into steps of $B_k$ columns. Then a tile of C is a sum of products
-# of small tiles, and these fit on the chip:
+# **Tiles.** A sum can be cut into parts. Cut $k$ into steps of $B_k$ columns. Then a tile of C is a sum of products of
+# small tiles, and these fit on the chip:
 #
 # $$ C_{ij} = \sum_{t=1}^{T_k} A_{it}\, B_{jt}^T, \qquad T_m = \lceil m / B_m \rceil, \quad
 # T_n = \lceil n / B_n \rceil, \quad T_k = \lceil k / B_k \rceil. $$
@@ -79,35 +80,23 @@
 #                   3 0        1 0          0 3         2 4
 # ```
 #
-# Look at 6, the first entry: $1 \cdot 1 + 2 \cdot 2 = 5$ came from the first step, and $0 \cdot 0 + 1 \cdot 1 = 1$
-# from the second.
-#
-# **The words.** From PyTorch to Triton:
-#
 # | PyTorch | Triton | what it does |
 # |---|---|---|
-# | `a @ b` | `tl.dot(a, b)` | the product of two tiles, as a tile of fp32 |
+# | `a @ b` | `tl.dot(a, b)` | the product of two tiles of one type, all sides at least 16, as a tile of fp32 |
 # | `b.T` | `tl.trans(b)` | the tile with its sides exchanged |
 # | `torch.zeros(8, 4)` | `tl.zeros((8, 4), tl.float32)` | a tile of zeros |
 #
-# `tl.dot` takes two tiles of one type. Here all their sides are at least 16, as the matrix units ask for. A tile of A
-# has the shape `(Bm, Bk)`, a tile of B `(Bn, Bk)`. So `tl.dot` needs the second one transposed, `(Bk, Bn)`. The tile
-# is already on the chip, so `tl.trans` moves no memory.
+# A tile of A has the shape `(Bm, Bk)`, a tile of B `(Bn, Bk)`. So `tl.dot` needs the second one transposed, `(Bk, Bn)`.
+# The tile is already on the chip, so that moves no memory.
 #
 # **The accumulator.** The sum lives in a tile of its own, from before the loop until after it. It is fp32 whatever A
-# and B are. The product of two fp16 numbers has at most 22 significant bits, and fp32 holds 24, so each product is
-# exact. Only their sum is rounded, and C once more, at the very end: `tl.store` converts to C's type. Between 2048
-# and 4096, fp16 has only even numbers, so a sum that is kept in fp16 loses part of what comes late.
+# and B are: each product of two fp16 numbers is exact in fp32, and only their sum is rounded, and C once more when it
+# is stored.
 #
-# **The mask along k.** m, n and k need not be multiples of the tile's sides. A row past the last one gives a row of C
-# that is not stored. It does no harm, and the mask of its load only keeps the kernel inside its memory. Along k it is
-# different: each column adds something to *every* entry of the tile. What must a lane past the end of k hold, so that
-# it adds nothing? Take the example with $k = 3$. The second step has one column instead of two, and acc ends as `5 2`
-# over `2 4`.
-#
-# **fp32 inputs on a GPU.** The matrix units of an NVIDIA GPU do not take fp32 as it is. So `tl.dot` of fp32 tiles first
-# rounds them to TF32, which keeps 11 binary digits, as fp16 does. `tl.dot(a, b, input_precision="ieee")` does not. The
-# checker's interpreter rounds nothing, and accepts either. fp16 tiles lose nothing.
+# **The mask along k.** Nothing need be a multiple of a tile's side. A row past the last one gives a row of C that is
+# not stored, and does no harm. Along k it is different: each column adds something to *every* entry of the tile. What
+# must a lane past the end of k hold, so that it adds nothing? Take the example with $k = 3$. The second step has one
+# column instead of two, and acc ends as `5 2` over `2 4`.
 #
 # ## The signature
 #
@@ -120,34 +109,15 @@
 # | `m`, `n`, `k` | the sizes, at least 1 |
 # | `Bm`, `Bn`, `Bk` | sides of the tiles, powers of two, at least 16 |
 #
-# Neighbours within a row are 1 element apart. The grid is $(T_m, T_n)$. `tl.program_id(0)` is $i$, which tile of rows
-# of C, and `tl.program_id(1)` is $j$, which tile of its columns. The stub turns them into the numbers of C's rows and
-# columns, `rows` and `cols`, which are 64 bits wide, because `rows * a_row_stride` passes $2^{31}$ in a large matrix.
-# The rows of B are the columns of C, so `cols` also says which rows of B are needed. Neither moves along $k$: you
-# number those columns of A and B yourself.
+# The grid is $(T_m, T_n)$. The stub turns $i$ and $j$ into the numbers of C's rows and columns, `rows` and `cols`. The
+# rows of B are the columns of C, so `cols` also says which rows of B are needed. Neither moves along $k$: you number
+# those columns of A and B yourself.
 #
 # ## The traffic bound
 #
-# Every program reads a whole strip of A and a whole strip of B. $T_n$ programs lie in a row of tiles of C, and all of
-# them need the same strip of A. So A is loaded $T_n$ **times**, B $T_m$ **times**, and C is stored **once**. No block
-# is larger than the largest of the three tiles. Products are made by `tl.dot`, and there are at most $T_m T_n T_k$.
-#
-# Larger tiles mean fewer strips, and fewer loads. A step loads $(B_m + B_n) B_k$ elements for $2 B_m B_n B_k$
-# operations, multiplications and additions. In fp16, with 2 bytes an element, the operations for each byte that is
-# loaded, the *arithmetic intensity*, are
-#
-# $$ I = \frac{2 B_m B_n B_k}{2 (B_m + B_n) B_k} = \frac{B_m B_n}{B_m + B_n} \text{ operations a byte.} $$
-#
-# | tile of C | $I$ | loads for $m = n = k = 4096$ |
-# |---|---|---|
-# | 16 x 16 | 8 | 17.2 GB |
-# | 64 x 64 | 32 | 4.3 GB |
-# | 128 x 128 | 64 | 2.1 GB |
-# | 128 x 256 | 85 | 1.6 GB |
-#
-# $B_k$ is not part of it: it decides how much is on the chip at a time, not how much is loaded in all. Each matrix has
-# only 34 MB here, so each is read many times. Most of these loads are served by the L2 cache, a fast memory that all
-# programs share, because many programs want the same strip at about the same time.
+# $T_n$ programs lie in a row of tiles of C, and all of them need the same strip of A. So A is loaded $T_n$ **times**, B
+# $T_m$ **times**, and C is stored **once**. No block is larger than the largest of the three tiles, so a whole strip is
+# never on the chip. Products are made by `tl.dot`, and there are at most $T_m T_n T_k$.
 
 # %%
 import triton
@@ -298,14 +268,26 @@ run(matmul_kernel, a_ptr=a, b_ptr=b, c_ptr=c, **strides, **sizes, grid=(1, 1))
 # %% [markdown]
 # ## What to notice afterwards
 #
-# This is the loop of p4, with a product in place of a maximum and a sum. In attention, rows of A are queries
-# and rows of B are keys. C is their scores, and a tile of it is used at once instead of being stored.
+# This is the loop of p4, with a product in place of a maximum and a sum. In attention, rows of A are queries and rows
+# of B are keys. C is their scores, and a tile of it is used at once instead of being stored.
 #
-# Your kernel does not say how its loads and products overlap. The compiler arranges that, and it needs to know the
-# sizes for it. Triton compiles a version of its own for sizes that are multiples of 16. There, a mask along k changes
-# only every 16 lanes, so many numbers can be copied by one instruction, in the background. Of any other size Triton
-# knows nothing, and each number gets a load and a mask of its own. With k = 4096 the product takes 0.23 ms on an H200.
-# With k = 4088, which is not a multiple of 16, it takes 1.11 ms, because the products wait for the loads. `make bench PUZZLE=a1 EVERY=1` times both sizes on a GPU of yours, beside `torch.matmul`.
+# Larger tiles mean fewer strips, and fewer loads. In fp16, the operations for each byte that is loaded, the *arithmetic
+# intensity*, are $B_m B_n / (B_m + B_n)$:
+#
+# | tile of C | operations a byte | loads for $m = n = k = 4096$ |
+# |---|---|---|
+# | 16 x 16 | 8 | 17.2 GB |
+# | 64 x 64 | 32 | 4.3 GB |
+# | 128 x 128 | 64 | 2.1 GB |
+# | 128 x 256 | 85 | 1.6 GB |
+#
+# Triton compiles a version of its own for sizes that are multiples of 16. There, many numbers are copied by one
+# instruction, in the background. Of any other size it knows nothing, and each number gets a load and a mask of its own:
+# with k = 4096 the product takes 0.23 ms on an H200, and with k = 4088 it takes 1.11 ms. `make bench PUZZLE=a1 EVERY=1`
+# times both on a GPU of yours.
+#
+# The matrix units of an NVIDIA GPU do not take fp32 as it is. `tl.dot` of fp32 tiles first rounds them to TF32, which
+# keeps 11 binary digits, as fp16 does. `tl.dot(a, b, input_precision="ieee")` does not. The checker accepts either.
 #
 # ## Where to read on
 #

@@ -15,12 +15,10 @@
 #
 # ## What you will build
 #
-# FlashAttention, in PyTorch: the algorithm itself, on any machine, without a GPU and without Triton. Give it 1024
-# queries and 1024 keys of width 16, in tiles of 32 by 32. Your function then has about 22,000 numbers alive at once,
-# beside its inputs. Plain attention has 2,113,536, because it makes all scores and then all weights. Twice the length
-# is four times as much for plain attention, and no more than twice as much for yours. Speed comes with the kernel that
-# this function becomes, in p6: with `causal`, an H200 takes 4.0 ms for 16,384 tokens in 32 heads of width 64, and
-# 70 ms for eager PyTorch.
+# FlashAttention in PyTorch: the algorithm itself, on any machine, without a GPU and without Triton. Take it before p5
+# or p6 if you want to see the algorithm before its kernel. What you write keeps a few tiles of scores in memory where
+# plain attention keeps all scores: of 1024 queries and keys of width 16, in tiles of 32 by 32, about 22,000 numbers at
+# once, and not 2,113,536. Twice the length is four times as much for plain attention, and twice as much for yours.
 #
 # ![Areas to one scale. Plain attention: two squares of 1024 by 1024 numbers, S and P, and a thin strip, O; 2,113,536 numbers. By tiles: the thin strips O and LSE, four tiny squares of 32 by 32 and a tile of O; 22,208 numbers.](../docs/figures/alive.svg)
 #
@@ -37,14 +35,23 @@
 #               └────────┴────────┴────────┴────────┘
 # ```
 #
-# The formulas in the next puzzles are nearly the same. What changes is which program holds which tile.
+# ## What attention is
 #
-# ## The idea
+# <!-- attention -->
+# Each row of Q is a *query*. Each row of K is a *key*, and the same row of V is its *value*. A *score* says how well a
+# query fits a key: their dot product, times a factor `scale` (often $1/\sqrt{d}$, which keeps scores from growing with the
+# width $d$ of a row). A softmax turns the scores of one query into *weights*, and its row of O is the mean of all values
+# with these weights:
 #
-# **What attention is.** Each row of Q is a *query*. Each row of K is a *key*, and the same row of V is its *value*. A
-# *score* says how well a query fits a key: their dot product, times a factor `scale`. A softmax turns the scores of
-# one query into weights, and its row of O is the mean of all values with these weights. A model does this many times
-# side by side: for each sequence of a batch, and in each sequence for several *heads*. This is all of it:
+# $$ s_{ij} = \text{scale} \cdot q_i \cdot k_j, \qquad m_i = \max_j s_{ij}, \qquad l_i = \sum_j e^{s_{ij} - m_i}, \qquad
+# o_i = \frac{1}{l_i} \sum_j e^{s_{ij} - m_i}\, v_j. $$
+#
+# A model does this many times side by side, each time with matrices of its own: each of these is a *head*. Queries of
+# different heads, and different queries of one head, have nothing to do with each other.
+# <!-- /attention -->
+#
+# Here there is a batch of sequences as well, and `@` multiplies the matrices of all of them at once, so you need no
+# loop over heads. This is all of it, and what the checker compares your results with:
 #
 # ```python
 # def attention(q, k, v, scale, causal):            # (batch, heads, n_q, d), and two of (batch, heads, n_k, d)
@@ -55,39 +62,19 @@
 #     return torch.softmax(S, dim=3) @ v, torch.logsumexp(S, dim=3)     # O, and LSE
 # ```
 #
-# The checker compares your results with it, except for queries that see no key (see below).
+# ## The idea
 #
-# **In formulas**, for query $i$:
+# **By tiles.** From p3 you know how `m` and `l` are kept while a row comes in pieces: when the maximum grows, the old
+# `l` is multiplied by $\alpha = e^{m - m_{new}}$. The sum in $o_i$ has the same exponentials in it as $l_i$. So it can
+# be kept in the same way, with the same factor:
 #
-# $$ s_{ij} = \text{scale} \cdot q_i \cdot k_j, \qquad m_i = \max_j s_{ij}, \qquad l_i = \sum_j e^{s_{ij} - m_i}, \qquad
-# o_i = \frac{1}{l_i} \sum_j e^{s_{ij} - m_i}\, v_j, \qquad LSE_i = m_i + \log l_i. $$
+# $$ l \leftarrow \alpha\, l + \operatorname{rowsum} P, \qquad O \leftarrow \alpha\, O + P V, \qquad
+# P = e^{S - m_{new}}. $$
 #
-# $LSE_i$ is the logarithm of $\sum_j e^{s_{ij}}$. With this one number, the weights can be computed again later:
-# $e^{s_{ij} - LSE_i}$. The backward pass needs it for that.
+# A loop over tiles of Br queries, and in it one over tiles of Bc keys. After the inner loop, O is divided by $l$, once.
 #
-# **By tiles.** From p3 and p4 you know how `m` and `l` are kept while a row comes in pieces: when the maximum
-# grows, the old `l` is multiplied by $e^{m - m_{new}}$. The sum in $o_i$ has the same exponentials in it as the sum
-# $l_i$. So it can be kept in the same way, with the same factor:
-#
-# ```
-#   for each tile i of Br queries:
-#       mi = -inf, li = 0, Oi = 0
-#       for each tile j of Bc keys:                          that some query of the tile sees
-#           Sij = scale Qi Kjᵀ, and -inf where a key is hidden
-#           mi_new = max(mi, rowmax(Sij))
-#           Pij = exp(Sij - mi_new)
-#           alpha = exp(mi - mi_new)                         at most 1; 0 at the first tile
-#           li = alpha li + rowsum(Pij)
-#           Oi = alpha Oi + Pij Vj
-#           mi = mi_new
-#       O of the tile = Oi / li,  LSE of the tile = mi + log(li)
-# ```
-#
-# `Qi` and `Oi` have the shape (batch, heads, Br, d), `Kj` and `Vj` (batch, heads, Bc, d), `Sij` and `Pij`
-# (batch, heads, Br, Bc). `@` multiplies the matrices of all heads at once, so you need no loop over heads.
-#
-# **In numbers.** Take one query with the scores 1 3 | 2 5, in tiles of two keys: the row that you know from p3.
-# The values are 10 20 | 30 40, one number each.
+# **In numbers.** Take one query with the scores 1 3 | 2 5, in tiles of two keys: the row of p3. The values are
+# 10 20 | 30 40, one number each.
 #
 # ```
 #   tile 1:   m = 3   P = e^(1-3), e^(3-3) = 0.135, 1      l = 1.135   O = 0.135 · 10 + 1 · 20 = 21.35
@@ -96,41 +83,44 @@
 #   at last:  O = 44.38 / 1.203 = 36.88                    LSE = 5 + log(1.203) = 5.185
 # ```
 #
-# If you forget `alpha` for O alone, you get $(21.35 + 41.49) / 1.203 = 52.22$: larger than any value, which no mean
-# can be.
+# **LSE** $= m + \log l$ is the logarithm of $\sum_j e^{s_{ij}}$. With this one number the weights can be computed again
+# later, as $e^{s_{ij} - LSE_i}$: the backward pass needs it for that.
 #
 # **The causal mask.** A language model predicts each word from those before it. With `causal`, queries are the *last*
-# $n_q$ of $n_k$ positions, and none sees a later position than its own:
+# $n_q$ of $n_k$ positions (with more queries than keys, the formula still says who sees what), and none sees a later
+# position than its own:
 #
 # $$ \text{query } i \text{ sees key } j \text{ exactly if } j \le i + n_k - n_q. $$
 #
-# So the last query sees all keys: the mask is aligned at the bottom right. With 3 queries and 5 keys it is
-#
 # ```
 #              key 0  1  2  3  4
-#   query 0        ×  ×  ×  ·  ·         0 + 5 - 3 = 2
+#   query 0        ×  ×  ×  ·  ·         0 + 5 - 3 = 2: the last query sees all keys
 #   query 1        ×  ×  ×  ×  ·
 #   query 2        ×  ×  ×  ×  ×
 # ```
 #
 # A hidden score is $-\infty$, because $e^{-\infty} = 0$. If the last of the four keys above is hidden, tile 2 has the
-# scores 2 and $-\infty$. Then m stays 3, alpha is 1, P = 0.368, 0, and O is $(21.35 + 0.368 \cdot 30) / 1.503 = 21.55$.
+# scores 2 and $-\infty$: m stays 3, alpha is 1, and O is $(21.35 + 0.368 \cdot 30) / 1.503 = 21.55$. A tile that is
+# hidden altogether changes nothing, and must not be computed. Up to which key does the tile of queries from `start_q`
+# on see anything?
 #
-# A tile that is hidden altogether changes nothing, so it must not be computed. In a long sequence, that is nearly half
-# of all tiles. Up to which key does the tile of queries from `start_q` on see anything?
+# **Queries that see no key.** With more queries than keys, the first $n_q - n_k$ see nothing. Their sums are empty: O
+# is 0, and LSE is $\log 0 = -\infty$. While the maximum is $-\infty$, p3's guard helps. At the end, do not divide 0 by
+# 0.
 #
-# **Queries that see no key.** With more queries than keys, the first $n_q - n_k$ see nothing. Their sums are empty:
-# O is 0, and LSE is $\log 0 = -\infty$. Two things go wrong there. While `mi_new` is $-\infty$,
-# $-\infty - (-\infty)$ is NaN. Puzzle p3's guard helps: subtract 0 instead. At the end, 0 / 0 is NaN as well.
+# **The ends.** Nothing need be a multiple of a tile, but there is nothing to mask: a slice that goes past the end is
+# cut off there. With 70 keys, `k[:, :, 64:96]` has 6. So whatever you make for a tile must be as long as that tile.
+# `torch.arange` does not cut anything off.
 #
-# **The ends.** Neither $n_q$ nor $n_k$ need be a multiple of a tile, but there is nothing to mask: a slice that goes
-# past the end is cut off there. With 70 keys, `k[:, :, 64:96]` has 6. So the last tile is shorter than the others, and
-# whatever you make for a tile must be as long as that tile. `torch.arange` does not cut anything off.
+# | word | what it does |
+# |---|---|
+# | `x.amax(dim=3, keepdim=True)`, `x.sum(dim=3, keepdim=True)` | leave an axis of length 1, which broadcasts |
+# | `torch.zeros_like(x)`, `torch.full_like(x, value)` | have the shape and the type of `x` |
+# | `torch.maximum(x, y)`, `torch.where(condition, 0.0, x)` | choose entry by entry |
+# | `torch.exp(x)`, `torch.log(x)` | the natural ones |
 #
-# **Words that help.** `x.amax(dim=3, keepdim=True)` and `x.sum(dim=3, keepdim=True)` leave an axis of length 1, which
-# broadcasts: (batch, heads, Br, 1) with (batch, heads, Br, Bc). `torch.zeros_like(x)` and `torch.full_like(x, value)`
-# have the shape and the type of `x`. `torch.maximum(x, y)` and `torch.where(condition, 0.0, x)` choose entry by entry.
-# `torch.exp` and `torch.log` are the natural ones.
+# You have loops, `if`, arithmetic, slices, `range`, `min`, `max`, `len`, and the functions and methods of `torch` that
+# compute with tensors; `scaled_dot_product_attention` and its like are what you build.
 #
 # ## The signature
 #
@@ -152,19 +142,9 @@
 #
 # * **One tensor** has at most $B H \cdot \max(n_q d,\; n_k d,\; B_r B_c)$ numbers: an input, an output or a tile of
 #   scores. A strip of Br queries by all keys is too much.
-# * **Alive at once** are at most twice the numbers of all outputs, and 12 tiles for each head. The largest of
-#   $B_r B_c$, $B_r d$ and $B_c d$ counts as a tile here. A dozen is plenty. All tiles in a list are not.
-# * **Multiply-adds** in matrix products: for each tile of scores that some query sees, two products, $Q_i K_j^T$ and
-#   $P_{ij} V_j$. Tiles that the mask hides are not counted, and no score is to be made twice.
-#
-# With one head, $n_q = n_k = 256$, d = 16 and tiles of 32 by 32:
-#
-# | | alive at once | multiply-adds | causal |
-# |---|---|---|---|
-# | plain attention | 135,168 | 2,097,152 | 2,097,152 |
-# | all tiles in a list | 72,960 | 2,097,152 | 1,179,648 |
-# | the solution | 9,152 | 2,097,152 | 1,179,648 |
-# | allowed | 20,992 | 2,097,152 | 1,179,648 |
+# * **Alive at once** are at most twice the numbers of all outputs, and 12 tiles for each head. The largest of $B_r B_c$,
+#   $B_r d$ and $B_c d$ counts as a tile here. You need far fewer, but you may not keep all tiles in a list.
+# * **Multiply-adds** in matrix products: two products for each tile of scores that some query sees.
 
 # %%
 import torch
@@ -199,10 +179,8 @@ def flash_attention(q, k, v, causal=False):
 # ## How to check
 #
 # In a terminal: `make check PUZZLE=a2`. In a notebook: run the first code cell, your own, and the one below.
-# `print("mi", mi)` in the function shows a tensor. The report also says how many numbers were alive at once, and how
-# many plain attention would have had. You have loops, `if`, arithmetic, slices, Python's `range`, `min`, `max` and
-# `len`, and the functions and methods of `torch` that compute with tensors. `scaled_dot_product_attention` and its like
-# are what you build.
+# `print("mi", mi)` in the function shows a tensor. When something is wrong, begin with one tile (`Br` and `Bc` as long
+# as Q and K), then two, then a short one at the end, and `causal` last.
 
 # %%
 from checker.notebook import check
@@ -307,15 +285,20 @@ flash_attention_forward(q, k, v, scale=1.0, causal=False, Br=2, Bc=2)
 # %% [markdown]
 # ## What to notice afterwards
 #
-# No line of your function needed a whole row of scores, and yet the softmax is exact. Nothing was approximated: it is
-# the same sum in another order.
+# No line of your function needed a whole row of scores, and yet the softmax is exact: it is the same sum in another
+# order.
 #
-# Look at what a tile of queries needs: its own `Qi`, `mi`, `li` and `Oi`, and K and V one tile after the other. No tile
-# of queries asks another one for anything. On a GPU, each of them can be a program of its own. What was a slice becomes
-# a load with a mask, `@` becomes `tl.dot`, and `mi`, `li` and `Oi` stay on the chip. That is p6, which is this
-# function as a kernel. In PyTorch you gain no time: between two operations every tile goes to memory and back, so your
-# function is slower than the plain one above. The algorithm keeps fewer numbers alive. A kernel turns that into fewer
-# trips to memory.
+# | 256 queries and keys, d = 16, tiles of 32 by 32 | alive at once | multiply-adds | causal |
+# |---|---|---|---|
+# | plain attention | 135,168 | 2,097,152 | 2,097,152 |
+# | all tiles in a list | 72,960 | 2,097,152 | 1,179,648 |
+# | the solution | 9,152 | 2,097,152 | 1,179,648 |
+# | allowed | 20,992 | 2,097,152 | 1,179,648 |
+#
+# No tile of queries asks another one for anything. On a GPU, each of them can be a program of its own: a slice becomes
+# a load with a mask, `@` becomes `tl.dot`, and `mi`, `li` and `Oi` stay on the chip. That is p6. In PyTorch you gain no
+# time, because between two operations every tile goes to memory and back. The kernel does: with `causal`, an H200 takes
+# 4.0 ms for 16,384 tokens in 32 heads of width 64, and 70 ms for eager PyTorch.
 #
 # The other order of the loops, keys outside and queries inside, gives the same numbers, if O, `m` and `l` of all
 # queries are kept until the end. That is p5.

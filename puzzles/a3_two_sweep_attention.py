@@ -15,16 +15,13 @@
 #
 # ## What you will build
 #
-# Attention, without its largest matrix. A transformer with a context of 16,384 tokens has 268 million scores in each
-# head, 0.5 GB in fp16. Plain PyTorch writes them to memory and reads them for the softmax. Then it writes as many
-# weights, and reads these. Your kernel stores neither. All that it touches is Q, K, V and O: 2 MB each, for a head of
-# width 64. With 32 such heads, an H200 takes 12 ms for it, and 33 ms for eager PyTorch.
+# Attention, without its largest matrix: your first kernel with two products, masks on both sides, and heads, and with
+# nothing in it that is rescaled. Take it before p5 if you would rather learn these first, and the rescaling after.
 #
-# Nearly all of it is p4. There, a program moved along the columns of its rows twice: once for `m` and `l`, once
-# for the result. Here the rows are queries, the columns are keys, and a tile of scores is not loaded but multiplied,
-# as in a1. In a2 one pass was enough, because O was rescaled whenever the maximum grew. Here O is never rescaled, and
-# that takes two passes. It is the shorter way to a kernel of your own, and it already leaves the $n^2$ scores out of
-# memory. Puzzle p5 takes the next step, back to one pass.
+# A context of 16,384 tokens has 268 million scores in each head, 0.5 GB in fp16. Plain PyTorch writes them to memory
+# and reads them for the softmax. Then it writes as many weights, and reads these. Your kernel stores neither. All that
+# it touches is Q, K, V and O: 2 MB each, for a head of width 64. With 32 such heads, an H200 takes 12 ms for it, and 33
+# ms for eager PyTorch.
 #
 # ```
 #                        K1,V1    K2,V2    K3,V3
@@ -38,12 +35,26 @@
 #   the same for every head: a grid of (query tiles, heads)
 # ```
 #
+# <details><summary>What attention is: unfold this if you have not done a2</summary>
+#
+# <!-- attention -->
+# Each row of Q is a *query*. Each row of K is a *key*, and the same row of V is its *value*. A *score* says how well a
+# query fits a key: their dot product, times a factor `scale` (often $1/\sqrt{d}$, which keeps scores from growing with the
+# width $d$ of a row). A softmax turns the scores of one query into *weights*, and its row of O is the mean of all values
+# with these weights:
+#
+# $$ s_{ij} = \text{scale} \cdot q_i \cdot k_j, \qquad m_i = \max_j s_{ij}, \qquad l_i = \sum_j e^{s_{ij} - m_i}, \qquad
+# o_i = \frac{1}{l_i} \sum_j e^{s_{ij} - m_i}\, v_j. $$
+#
+# A model does this many times side by side, each time with matrices of its own: each of these is a *head*. Queries of
+# different heads, and different queries of one head, have nothing to do with each other.
+# <!-- /attention -->
+#
+# </details>
+#
 # ## The idea
 #
-# **What attention is.** Each row of Q is a *query*. Each row of K is a *key*, and the same row of V is its *value*. A
-# *score* says how well a query fits a key: their dot product, times a factor `scale`. A softmax turns the scores of
-# one query into weights, and its row of O is the mean of all values with these weights. A model does this many times
-# side by side, each time with matrices of its own: each of these is a *head*. In PyTorch:
+# In PyTorch:
 #
 # ```python
 # def attention(q, k, v, scale):               # (heads, n_q, D), (heads, n_k, D), (heads, n_k, D)
@@ -52,82 +63,49 @@
 #     return p @ v                             # O, (heads, n_q, D)
 # ```
 #
-# Often `scale` is $1/\sqrt{D}$. It keeps the scores from growing with the width of a head. Here it is an argument, and
-# can be any positive number.
+# Nearly all of it is p4. There, a program moved along the columns of its rows twice: once for `m` and `l`, once for the
+# result. Here the rows are queries, the columns are keys, and a tile of scores is not loaded but multiplied, as in a1.
 #
-# **In formulas**, for query $i$, with p3's $m_i$ and $l_i$ of its row of scores:
+# **Two passes.** The weights $p_{ij} = e^{s_{ij} - m_i} / l_i$ need $m_i$ and $l_i$, and these are known only when the
+# last key has been seen. So pass 1 goes over all tiles of keys for $m_i$ and $l_i$ alone. Pass 2 goes over them again,
+# and now each weight is final as soon as its score is: it multiplies its tile of V, and O is the sum of these products.
+# The scores were never stored, so pass 2 loads $K_j$ again and multiplies again.
 #
-# $$ s_{ij} = \text{scale} \cdot q_i \cdot k_j, \qquad p_{ij} = \frac{e^{s_{ij} - m_i}}{l_i}, \qquad
-# o_i = \sum_{j} p_{ij}\, v_j. $$
+# | name | shape |
+# |---|---|
+# | `Qi`, `Oi` | (Br, D) |
+# | `Kj`, `Vj` | (Bc, D) |
+# | `Sij`, `Pij` | (Br, Bc) |
+# | `mi`, `li` | (Br,) |
 #
-# **Two passes.** The weights $p_{ij}$ need $m_i$ and $l_i$, and these are known only when the last key has been seen.
-# So pass 1 goes over all tiles of keys for $m_i$ and $l_i$ alone. Pass 2 goes over them again, and now each weight is
-# final as soon as its score is. Where do the scores of pass 2 come from? In p4 they were in memory, and a
-# second load brought them back. Here they were never stored, so pass 2 loads $K_j$ again and multiplies again.
-#
-# ```
-#   load Qi
-#   mi = -inf, li = 0
-#   for each tile j of keys:                                        pass 1
-#       load Kj
-#       Sij = scale Qi Kjᵀ, and -inf for keys past the end
-#       mi_new = max(mi, rowmax(Sij))
-#       li = exp(mi - mi_new) li + rowsum(exp(Sij - mi_new)),  mi = mi_new
-#   Oi = 0
-#   for each tile j of keys:                                        pass 2
-#       load Kj, Vj
-#       Sij = scale Qi Kjᵀ, and -inf for keys past the end
-#       Pij = exp(Sij - mi) / li
-#       Oi = Oi + Pij Vj
-#   store Oi
-# ```
-#
-# `Qi` has the shape (Br, D), `Kj` and `Vj` (Bc, D), `Sij` and `Pij` (Br, Bc), `mi` and `li` (Br,), and `Oi` (Br, D).
-#
-# **In numbers.** Take D = 2, scale = ½ and one query, (2, 2). There are four keys in tiles of two,
-# (1, 0), (1, 2) | (2, 0), (3, 2). Their scores are 1 3 | 2 5, the row that you know from p3. Their values are
-# 10 20 | 30 40, one number each.
+# **In numbers.** One query, four keys in tiles of two, with the scores 1 3 | 2 5 of p3 and the values 10 20 | 30 40,
+# one number each. After pass 1, $m = 5$ and $l = 1.20$, and neither changes any more:
 #
 # ```
-#   pass 1, tile 1:   m = 3,  l = e^(1-3) + e^(3-3) = 1.14
-#           tile 2:   m = 5,  l = 1.14 · e^(3-5) + e^(2-5) + e^(5-5) = 0.15 + 1.05 = 1.20
 #   pass 2, tile 1:   p = e^(1-5)/l, e^(3-5)/l = 0.0152, 0.1125    O = 0.0152 · 10 + 0.1125 · 20          =  2.40
 #           tile 2:   p = e^(2-5)/l, e^(5-5)/l = 0.0414, 0.8310    O = 2.40 + 0.0414 · 30 + 0.8310 · 40   = 36.88
 # ```
 #
 # ![One tile of queries, Q1, goes over two tiles of keys twice. Pass 1 loads K1, makes the scores 1 3 and has m = 3 and l = 1.14; with K2 and the scores 2 5 they become 5 and 1.20, which are final. Pass 2 loads K1 and V1, makes the scores again, has the weights .015 .112 and O = 2.40; with K2 and V2 the weights are .041 .831, and O = 36.88 is stored.](../docs/figures/two_passes.svg)
 #
-# The four weights sum to 1, and O is close to 40, the value of the key that fits best. After pass 1, neither `m` nor
-# `l` changes any more. So nothing in pass 2 is ever rescaled.
+# <!-- heads -->
+# **Where a head begins.** A tensor of three dimensions needs two strides. Element $(h, i, c)$ of Q lies
+# $h \cdot \text{head stride} + i \cdot \text{row stride} + c$ elements after the first one. Do not assume that the head
+# stride is $n_q \cdot D$: a model often computes all heads as one matrix with heads · D columns, and then head 1 begins only
+# D elements after head 0. Q and O share their strides, and K and V share theirs.
 #
-# **Which program does what.** The grid has two axes. `tl.program_id(0)` says which tile of queries, and
-# `tl.program_id(1)` which head. Queries of different tiles, and of different heads, have nothing to do with each
-# other.
+# **The ends.** Neither $n_q$ nor $n_k$ need be a multiple of a tile. A *query* past the end is loaded as 0, and what becomes
+# of it does not matter, as long as it is not stored. A *key* past the end is loaded as 0 as well, but then its score is 0,
+# and that is a vote: $e^0 = 1$. Which score has the exponential 0? Hide the score, and not only V's row: if all scores of a
+# query are near −100, the weight $e^{0 + 100}$ is infinite in fp32, and infinity times 0 is NaN.
 #
-# **Where a head begins.** A tensor of three dimensions needs two strides. Element $(h, i, c)$ of Q lies at
+# **Types.** `tl.dot` gives fp32, so scores, `mi`, `li` and `Pij` are fp32, and so is the sum `Oi`, until it is stored. The
+# product with `Vj` needs two tiles of one type: convert `Pij` to `Vj.dtype`.
+# <!-- /heads -->
 #
-# $$ h \cdot \text{head stride} + i \cdot \text{row stride} + c. $$
-#
-# With a head stride of 60 and a row stride of 20, element (1, 2, 5) lies 60 + 40 + 5 = 105 elements after the first
-# one. Do not assume that the head stride is $n_q \cdot D$. A model often computes all heads in one product, as a
-# matrix with heads · D columns, and cuts it into heads. Then head 1 begins only D elements after head 0, and the rows
-# of one head lie heads · D apart. O has Q's strides. K and V share a pair of their own.
-#
-# **The ends.** Neither $n_q$ nor $n_k$ need be a multiple of a tile.
-#
-# * A *query* past the end is loaded as 0. What becomes of it does not matter, as long as it is not stored.
-# * A *key* past the end is loaded as 0 as well, but then its score is 0, and that is not nothing. If the keys above lay
-#   in a tile of 8, each of the 4 missing keys would add $e^{0 - 5} = 0.007$ to `l`: 1.23 instead of 1.20, and O =
-#   36.07. Which score has the exponential 0?
-# * In pass 2, V's rows past the end are 0, so a wrong weight seems to do no harm there. But if all scores of a query
-#   are near -100, the weight $e^{0 + 100}$ is infinite in fp32, and infinity times 0 is NaN. Hide the scores in both
-#   passes.
-#
-# The maximum is never $-\infty$ after the first tile, because each tile has at least one key that exists. So
-# p3's guard is not needed here.
-#
-# **Types.** `tl.dot` gives fp32, so scores, `mi`, `li` and `Pij` are fp32. For the product with `Vj` both sides must
-# have one type: `Pij.to(Vj.dtype)`. `Oi` is a sum over all keys, so it is fp32 until it is stored.
+# If the four keys above lay in a tile of 8, each of the 4 missing ones would add $e^{0 - 5} = 0.007$ to `l`: 1.23
+# instead of 1.20, and O would be 36.07. The maximum is never $-\infty$ after the first tile, because each tile has at
+# least one key that exists. So p3's guard is not needed here.
 #
 # ## The signature
 #
@@ -148,21 +126,9 @@
 #
 # ## The traffic bound
 #
-# Q is loaded **once**, and O stored **once**. Every tile of queries reads all keys twice and all values once. With
-# $T_r = \lceil n_q / B_r \rceil$ tiles of queries, K is loaded $2 T_r$ **times** and V $T_r$ **times**. Loads and
-# stores take a tile at a time. Each visit to a tile may cost three products: the scores twice, and the one with V.
-#
-# For one head with $n_q = n_k = 4096$, D = 64 and Br = 64, in millions of elements:
-#
-# | | Q | K | V | O | S and P, written and read | all |
-# |---|---|---|---|---|---|---|
-# | plain attention | 0.3 | 0.3 | 0.3 | 0.3 | 67.1 | 68.2 |
-# | two passes | 0.3 | 33.6 | 16.8 | 0.3 | – | 50.9 |
-# | p6, one pass | 0.3 | 16.8 | 16.8 | 0.3 | – | 34.1 |
-#
-# With Br = 128, the reads of K and V are half of that. K and V have only 0.5 MB each, and many programs want them at
-# about the same time, so the L2 cache serves most of these reads. S and P have 33.6 MB each, and plain attention spends
-# its time on them.
+# Q is loaded **once**, and O stored **once**. With $T_r = \lceil n_q / B_r \rceil$ tiles of queries, K is loaded $2
+# T_r$ **times** and V $T_r$ **times**, a tile at a time. Each visit to a tile may cost three products: the scores
+# twice, and the one with V.
 
 # %%
 import triton
@@ -215,7 +181,7 @@ def two_sweep_attention(q, k, v, scale):
 #
 # In a terminal: `make check PUZZLE=a3`. In a notebook: run the first code cell, your own, and the one below.
 # `print("Sij", Sij)` in the kernel shows a tile of scores; `make trace PUZZLE=a3` draws which tiles each program
-# visits, and when.
+# visits, and when. To find a mistake in attention, print pass 1 first: are `mi` and `li` those of the table above?
 
 # %%
 from checker.notebook import check
@@ -320,17 +286,22 @@ run(two_sweep_attention_kernel, **tensors, **strides, **sizes, grid=(1, 1))["o_p
 # %% [markdown]
 # ## What to notice afterwards
 #
-# Puzzles p5 and p6 take for granted what you have now: a tile of scores and its scale, the maximum and normaliser of
-# each query of a tile, the masks for $n_q$ and $n_k$, heads and their strides, and `Pij` in V's type for the second
-# product.
+# For one head with $n_q = n_k = 4096$, D = 64 and Br = 64, in millions of elements:
+#
+# | | Q | K | V | O | S and P, written and read | all |
+# |---|---|---|---|---|---|---|
+# | plain attention | 0.3 | 0.3 | 0.3 | 0.3 | 67.1 | 68.2 |
+# | two passes | 0.3 | 33.6 | 16.8 | 0.3 | – | 50.9 |
+# | p6, one pass | 0.3 | 16.8 | 16.8 | 0.3 | – | 34.1 |
+#
+# With Br = 128, the reads of K and V are half of that, and the L2 cache serves most of them: K and V have only 0.5 MB
+# each.
 #
 # The second pass has a price: K is read twice, and a third of all products are scores that were known before. It is
-# there because the *weights* are final only after the last key. But nobody has asked for the weights. Only the values'
-# sum with these weights is wanted, and a sum can be rescaled, as `l` was, and as O was in a2. Then one pass is enough.
-# Puzzle p5 does that in a kernel, and p6 does it with this kernel's loop over keys: two products a visit instead
-# of three, and K read half as often. On the H200 of this course's [measurements](../benchmarks/results/speed.md), that
-# kernel takes 6.6 ms, this one 12 ms, and PyTorch's own FlashAttention 7.2 ms (16,384 tokens, 32 heads of width 64).
-# `make bench PUZZLE=a3` and `make bench PUZZLE=p6` show the difference on a GPU of yours.
+# there because the *weights* are final only after the last key. But nobody has asked for the weights, only for the
+# values' sum with them, and a sum can be rescaled, as `l` was. Then one pass is enough. p5 does that, and p6 does it
+# with this kernel's loop over keys: 6.6 ms on an H200 where this kernel takes 12 ms, and PyTorch's own FlashAttention
+# 7.2 ms.
 #
 # ## Where to read on
 #

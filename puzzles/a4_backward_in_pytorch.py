@@ -16,10 +16,9 @@
 # ## What you will build
 #
 # In training, every forward pass of attention has a backward pass. It is where plain attention needs the most memory:
-# with one head, 1024 queries, 1024 keys and width 16, it has 3,163,136 numbers alive at once, beside its inputs. Yours
-# will have about 67,000, in tiles of 32 by 32. Twice the length is four times as much for plain attention, and no
-# more than twice as much for yours. In p7 it becomes kernels. They take an H200 11 ms, and eager PyTorch takes
-# 80 ms (16,384 tokens, 32 heads of width 64, causal).
+# with one head, 1024 queries and keys of width 16, it has 3,163,136 numbers alive at once. Yours will have about
+# 67,000, in tiles of 32 by 32. Take it before p7 if you want to see the gradients before their kernels, which take an
+# H200 11 ms where eager PyTorch takes 80 ms (16,384 tokens, 32 heads of width 64, causal).
 #
 # The forward pass threw its weights away, and kept one number for each query: LSE. You compute the weights again, one
 # tile at a time, and each tile gives its part to three gradients.
@@ -40,11 +39,49 @@
 #                dK1,dV1  dK2,dV2  dK3,dV3  dK4,dV4                  a column adds up to a tile of dK and one of dV
 # ```
 #
+# ## The gradients of attention
+#
+# <!-- gradients -->
+# Training has a loss: one number that depends on O, and so on Q, K and V. dX has the shape of X, and holds the derivative of
+# the loss with respect to each number of X. You get dO, and want dQ, dK and dV. P is computed again from LSE:
+# $P = e^{S - \mathrm{LSE}}$ takes no maximum and no sum, and nobody needs $n^2$ of memory to keep it.
+#
+# **A product backwards.** If $C = A B$, then $dA = dC\, B^T$ and $dB = A^T dC$. The shapes leave no other choice: with A
+# `(m, k)`, B `(k, n)` and dC `(m, n)`, the only product of dC and B that has A's shape is `(m, n)` times `(n, k)`. (And it is
+# right: $a_{ik}$ meets $b_{kj}$ in $c_{ij}$, so its derivative is $\sum_j dc_{ij}\, b_{kj}$.) Attention has two products:
+#
+# * $O = P V$ gives $dP = dO\, V^T$ and $dV = P^T dO$.
+# * $S = \text{scale} \cdot Q K^T$ gives $dQ = \text{scale} \cdot dS\, K$ and $dK = \text{scale} \cdot dS^T Q$.
+#
+# **The softmax backwards.** If one score of a query grows, its weight grows, and all weights are divided by a larger sum:
+# $\partial p_j / \partial s_k = p_j ([j = k] - p_k)$, where $[j = k]$ is 1 if $j$ is $k$, and 0 otherwise. So
+#
+# $$ ds_k = \sum_j dp_j\, p_j ([j = k] - p_k) = p_k \left( dp_k - \sum_j p_j\, dp_j \right). $$
+#
+# The sum at the end runs over all keys, which no tile has. But $dp_j = do \cdot v_j$, so it is
+# $do \cdot \sum_j p_j v_j = do \cdot o$: a product of two rows that you are given. It is called **delta**, one number for
+# each query:
+#
+# $$ \text{delta}_i = \operatorname{rowsum}(dO_i \circ O_i), \qquad dS_{ij} = P_{ij} \circ (dP_{ij} - \text{delta}_i), $$
+#
+# where $\circ$ multiplies number by number. *In numbers*, with one query, two keys, width 1 and `scale` 1: let `q = 1`,
+# `k = 0 1.0986`, `v = 10 20` and `do = 2`. The scores are 0 and 1.0986, which is log 3, so LSE is $\log(1 + 3) = 1.3863$.
+#
+# | | key 0 | key 1 | |
+# |---|---|---|---|
+# | P | $e^{0 - 1.3863} = .25$ | $e^{1.0986 - 1.3863} = .75$ | $o = .25 \cdot 10 + .75 \cdot 20 = 17.5$ |
+# | dP | $2 \cdot 10 = 20$ | $2 \cdot 20 = 40$ | delta $= do \cdot o = 35$, as $.25 \cdot 20 + .75 \cdot 40$ is |
+# | dS | $.25 \cdot (20 - 35) = -3.75$ | $.75 \cdot (40 - 35) = 3.75$ | they sum to 0 |
+# | dV | $.25 \cdot 2 = 0.5$ | $.75 \cdot 2 = 1.5$ | |
+# | dK | $-3.75 \cdot 1 = -3.75$ | $3.75 \cdot 1 = 3.75$ | $dQ = -3.75 \cdot 0 + 3.75 \cdot 1.0986 = 4.12$ |
+#
+# dS must sum to 0: a softmax does not change if all scores grow by the same number. If key 1 is hidden, P is 1 and 0,
+# $o = 10$, delta is 20, and dS is 0 and 0.
+# <!-- /gradients -->
+#
 # ## The idea
 #
-# **What a gradient is.** Training has a loss: one number that depends on O, and so on Q, K and V. dX has the shape of
-# X, and holds the derivative of the loss with respect to each number of X. You get dO, and you want dQ, dK and dV. In
-# PyTorch, `loss.backward()` does that for you. This is what it has to compute:
+# In PyTorch, all at once:
 #
 # ```python
 # def backward(q, k, v, o, lse, do, scale, causal):          # all of (batch, heads, n, d), LSE of (batch, heads, n_q)
@@ -56,91 +93,22 @@
 #     return scale * (dS @ k), scale * (dS.transpose(2, 3) @ q), P.transpose(2, 3) @ do  # dQ, dK, dV
 # ```
 #
-# Six lines, and five products. The rest of this section says where each of them comes from.
+# **By tiles.** Each of these products is a sum over queries or over keys, so it can be added up tile by tile. Nothing
+# is rescaled: LSE has the maximum and the sum of the whole row in it. Take the keys outside. Then dK and dV of a tile
+# are finished when the loop over queries ends, and dQ, which is there in full, grows at each visit. (The other order is
+# as good.) Each visit makes P and dS of one tile, once, for all three gradients. `LSEi` and `delta_i` need a last axis
+# of 1 to broadcast.
 #
-# **A product backwards.** If $C = A B$, then $dA = dC\, B^T$ and $dB = A^T dC$. You need not remember this, because
-# the shapes leave no other choice. Let A be `(m, k)`, B `(k, n)` and dC `(m, n)`. The only product of dC and B that
-# has A's shape is `(m, n)` times `(n, k)`. It is right, too: $a_{ik}$ meets $b_{kj}$ in $c_{ij}$, so its derivative
-# is the sum of $dc_{ij}\, b_{kj}$ over $j$. Attention has two products:
-#
-# | forward | backward | shapes |
-# |---|---|---|
-# | $O = P\, V$ | $dV = P^T dO$ | $(n_k, n_q)$ times $(n_q, d)$ is $(n_k, d)$ |
-# | | $dP = dO\, V^T$ | $(n_q, d)$ times $(d, n_k)$ is $(n_q, n_k)$ |
-# | $S = \text{scale} \cdot Q K^T$ | $dQ = \text{scale} \cdot dS\, K$ | $(n_q, n_k)$ times $(n_k, d)$ is $(n_q, d)$ |
-# | | $dK = \text{scale} \cdot dS^T Q$ | $(n_k, n_q)$ times $(n_q, d)$ is $(n_k, d)$ |
-#
-# The fifth product is $Q K^T$ itself, because P is computed again.
-#
-# **The softmax backwards.** Between S and P is a softmax in each row. Take one query, with weights
-# $p_j = e^{s_j} / \sum_k e^{s_k}$. If $s_k$ grows, two things change: the numerator of $p_k$, and the sum that divides
-# every weight. Together, $\partial p_j / \partial s_k = p_j ([j = k] - p_k)$, where $[j = k]$ is 1 if $j = k$ and 0
-# otherwise. So
-#
-# $$ ds_k = \sum_j dp_j\, p_j ([j = k] - p_k) = p_k \left( dp_k - \sum_j p_j\, dp_j \right). $$
-#
-# **delta.** The sum at the end runs over all keys, and no tile has all keys. But $dp_j = do \cdot v_j$, and so
-#
-# $$ \sum_j p_j\, dp_j = do \cdot \sum_j p_j v_j = do \cdot o. $$
-#
-# That is a product of two rows that you are given. It is called **delta**, one number for each query:
-#
-# $$ \text{delta}_i = \operatorname{rowsum}(dO_i \circ O_i), \qquad dS_{ij} = P_{ij} \circ (dP_{ij} - \text{delta}_i), $$
-#
-# where $\circ$ multiplies number by number.
-#
-# **In numbers.** One query, two keys, width 1, and `scale` 1. Let `q = 1`, `k = 0 1.0986`, `v = 10 20` and `do = 2`.
-# The scores are 0 and 1.0986, which is log 3, so LSE is $\log(1 + 3) = 1.3863$.
-#
-# ```
-#   P     = e^(0 - 1.3863), e^(1.0986 - 1.3863) = .25, .75
-#   o     = .25 · 10 + .75 · 20                 = 17.5
-#   delta = do · o = 2 · 17.5                   = 35          over the keys: .25 · 20 + .75 · 40 = 35 as well
-#   dP    = 2 · 10, 2 · 20                      = 20, 40
-#   dS    = .25 · (20 - 35), .75 · (40 - 35)    = -3.75, 3.75
-#   dQ    = -3.75 · 0 + 3.75 · 1.0986           = 4.12
-#   dK    = -3.75 · 1, 3.75 · 1                 = -3.75, 3.75
-#   dV    = .25 · 2, .75 · 2                    = 0.5, 1.5
-# ```
-#
-# The two numbers of dS sum to 0. They must: a softmax does not change if all scores grow by the same number. Without
-# delta they would be 5 and 30. If the second key is hidden, P is 1, 0. Then o = 10, delta = 20, and dS is 0, 0: there
-# is nothing to choose between.
-#
-# **By tiles.** Each formula above is a sum over queries or over keys, so it can be added up tile by tile. No maximum is
-# kept and nothing is rescaled: LSE has the maximum and the sum of the whole row in it, so $e^{S - LSE}$ is P, finished.
-#
-# ```
-#   delta = rowsum(dO ∘ O)
-#   for each tile j of Bc keys:
-#       dKj = 0, dVj = 0
-#       for each tile i of Br queries:                       that sees any of these keys
-#           Sij  = scale Qi Kjᵀ
-#           Pij  = exp(Sij - LSEi), and 0 where a key is hidden
-#           dPij = dOi Vjᵀ
-#           dSij = Pij ∘ (dPij - delta_i)
-#           dVj  = dVj + Pijᵀ dOi
-#           dKj  = dKj + scale dSijᵀ Qi
-#           dQi  = dQi + scale dSij Kj                       dQ is there in full: each visit adds to its rows
-#       dK of the tile = dKj,  dV of the tile = dVj
-# ```
-#
-# `Qi` and `dOi` have the shape (batch, heads, Br, d), `Kj`, `Vj`, `dKj` and `dVj` (batch, heads, Bc, d), and the tiles
-# of S, P, dP and dS (batch, heads, Br, Bc). `LSEi` and `delta_i` need a last axis of 1 to broadcast. The loops can be
-# exchanged: with queries outside, dQ of a tile is finished first, and dK and dV grow.
-#
-# **Where the loop over queries begins.** The mask is that of a2: query $i$ sees key $j$ if $j \le i + n_k - n_q$. Read
-# the other way round, key $j$ is seen from query $j - (n_k - n_q)$ on. Take 40 queries and 50 keys in tiles of 16, so
-# that the difference is 10. The tile of keys from 32 on is seen first by query $32 - 10 = 22$, in the tile of queries
-# from 16 on. For the keys from 0 on, $0 - 10$ is negative, and the loop begins at 0. No tile before that one may be
-# computed. (You may also begin at query 22 itself. Then your tiles are not those of the drawing, and some are smaller.)
+# **Where the loop over queries begins.** Query $i$ sees key $j$ if $j \le i + n_k - n_q$. Read the other way round, key
+# $j$ is seen from query $j - (n_k - n_q)$ on. Take 40 queries and 50 keys in tiles of 16, so that the difference is 10.
+# The tile of keys from 32 on is seen first by query $32 - 10 = 22$, in the tile of queries from 16 on. For the keys
+# from 0 on, $0 - 10$ is negative, and the loop begins at 0. No tile before that one may be computed.
 #
 # ![The scores of 40 queries and 50 keys in tiles of 16, with the staircase of the causal mask. Nine tiles are visited, column by column: 1 to 3 under K1, 4 to 6 under K2, 7 and 8 under K3 from Q2 on, 9 under K4 at Q3. The other three are hidden. Each row of tiles adds up to a tile of dQ, which grows at each visit; each column adds up to a tile of dK and one of dV.](../docs/figures/backward_tiles.svg)
 #
-# **Queries that see no key.** With more queries than keys, the first ones see nothing. Their LSE is $-\infty$, and
-# their row of dQ is 0. Set P to 0 where a key is hidden *after* the exponential, whatever came out. If you set S to
-# $-\infty$ before it, $-\infty - (-\infty)$ is NaN, and NaN spreads to dK and dV. And put the 0 in place of the number.
-# A hidden score may be so far above LSE that its exponential is $\infty$, and $\infty$ times 0 is NaN.
+# **Queries that see no key.** Their LSE is $-\infty$, and their row of dQ is 0. Set P to 0 where a key is hidden
+# *after* the exponential, in place of whatever came out: $-\infty - (-\infty)$ before it is NaN, and a hidden score may
+# be so far above LSE that its exponential is $\infty$.
 #
 # ## The signature
 #
@@ -161,21 +129,10 @@
 # The checker watches every operation. These are the bounds, with $B$ sequences and $H$ heads:
 #
 # * **One tensor** has at most $B H \cdot \max(n_q d,\; n_k d,\; B_r B_c)$ numbers: an input, an output or a tile.
-# * **Alive at once** are at most twice the numbers of all outputs, and 12 tiles for each head. The largest of
-#   $B_r B_c$, $B_r d$ and $B_c d$ counts as a tile here. You need about half of that.
-# * **Multiply-adds** in matrix products: five products for each tile of which some query sees some key. A tile that the
-#   mask hides is not counted, and S and dP are made once for all three gradients. (If you make delta as a product, with
-#   `einsum`, that is allowed once.)
-#
-# With one head, $n_q = n_k = 256$, d = 16 and tiles of 32 by 32:
-#
-# | | alive at once | multiply-adds | causal |
-# |---|---|---|---|
-# | plain backward pass | 200,960 | 5,242,880 | 5,242,880 |
-# | all tiles of P in a list | 81,152 | 5,242,880 | 2,949,120 |
-# | one pair of loops for dQ, one for dK and dV | 18,688 | 7,340,032 | 4,128,768 |
-# | the solution | 19,744 | 5,242,880 | 2,949,120 |
-# | allowed | 36,864 | 5,246,976 | 2,953,216 |
+# * **Alive at once** are at most twice the numbers of all outputs, and 12 tiles for each head. The largest of $B_r B_c$,
+#   $B_r d$ and $B_c d$ counts as a tile here. You need about half of that.
+# * **Multiply-adds** in matrix products: five products for each tile of which some query sees some key. (If you make delta
+#   as a product, with `einsum`, that is allowed once.)
 
 # %%
 import torch

@@ -19,9 +19,8 @@
 # for each head, query and key, eager PyTorch takes 14 ms on an H200 (128 heads of 64 dimensions), and the fused kernel
 # that PyTorch has for it 6.2 ms. Puzzle p6 with three more lines takes 2.1 ms. Without a bias it was 1.7 ms.
 #
-# You begin with your own kernel of p6: copy its lines under the new signature, and it lacks only the bias. Then
-# comes a second, shorter kernel, the gradient of a bias that all heads share. In p7, each gradient belonged to
-# one head. This one is a sum over all of them, and still no two programs write to the same place.
+# You begin with your own kernel of p6: copy its lines under the new signature, and it lacks only the bias. Then comes a
+# second, shorter kernel, the gradient of a bias that all heads share.
 #
 # ![Left, two heads of three by four tiles of scores; a bias for each key is one row of numbers, and all rows of tiles in both heads point to it: its strides for heads and rows are 0. Right, one tile of dBias and the program that owns it: it goes over the same tile of scores in head 0, head 1 and head 2, adds up their dS, and stores the sum once.](../docs/figures/bias_tiles.svg)
 #
@@ -43,20 +42,19 @@
 # $$ S_{ij} = \text{scale} \cdot Q_i K_j^T + B_{ij} $$
 #
 # The bias is not scaled. It is finite, and has the type of Q. It is part of the scores, so it must be there before
-# anything is hidden, before the maximum is taken, and in LSE. What comes after that is p6, unchanged.
+# anything is hidden, before the maximum is taken, and in LSE.
 #
-# *In numbers*, with the lesson's example of p6: the scores 1 3 | 2 5 and v = 10 20 | 30 40. Without a bias, O is
-# 36.88 and LSE is 5.185. Let the bias be 2 0 | 1 -2. Now all four scores are 3. After tile 1, $m = 3$, $l = 2$, and O
-# holds $10 + 20 = 30$. Tile 2 leaves $m$ as it is, so $l = 4$, and O holds $30 + 70 = 100$. At the end O is
-# $100 / 4 = 25$, and LSE is $3 + \log 4 = 4.386$.
+# *In numbers*, with the lesson's example of p6: the scores 1 3 | 2 5 and v = 10 20 | 30 40. Let the bias be 2 0 | 1 -2.
+# Now all four scores are 3. So $m = 3$ and $l = 4$, O is $100 / 4 = 25$ and not 36.88, and LSE is $3 + \log 4 = 4.386$
+# and not 5.185.
 #
 # **One load, eight kinds of bias.** A bias has an address for each head, query and key:
 #
 # $$ \text{head} \cdot \text{head stride} + i \cdot \text{row stride} + j \cdot \text{column stride}. $$
 #
 # Any of these strides may be 0. A row stride of 0 means that all rows begin at the same place: the bias has a number
-# for each key, and all queries share it. In PyTorch this is what `expand` gives, which copies nothing. So the same
-# line of code loads a bias of $n_q \cdot n_k$ numbers for each head, a single number for all, and what lies between.
+# for each key, and all queries share it. In PyTorch this is what `expand` gives, which copies nothing. The same line of
+# code loads every kind of bias.
 #
 # | what the bias depends on | strides of heads, rows, columns | for instance |
 # |---|---|---|
@@ -68,23 +66,21 @@
 # Do not assume that the column stride is 1 if it is not 0. A bias may be transposed, and then rows lie 1 apart.
 #
 # **The ends.** What is loaded is a tile of Br by Bc, so its mask has two sides: queries that exist, and keys that
-# exist. In p6 nothing was loaded along both.
+# exist.
 #
 # ### The gradient of the bias
 #
-# Puzzle p7 ends with $dS_{ij} = P_{ij} (dP_{ij} - \delta_i)$, the gradient of a score. A score is the scaled product plus
-# the bias. If a number of the bias grows by 1, so does the score. So $dB_{ij}$ is $dS_{ij}$ itself, and `scale` is no
-# factor of it. In dQ and dK it is one, because Q and K meet it on their way to S.
+# Puzzle p7 ends with $dS_{ij} = P_{ij} (dP_{ij} - \delta_i)$, the gradient of a score. A score is the scaled product
+# plus the bias. If a number of the bias grows by 1, so does the score. So $dB_{ij}$ is $dS_{ij}$ itself, and `scale` is
+# no factor of it.
 #
 # If the heads share the bias, a number of it is in one score of *each* head, and what they pass back adds up:
 #
 # $$ dB_{ij} = \sum_{\text{heads}} P_{ij} \, (dP_{ij} - \delta_i), \qquad P_{ij} = e^{S_{ij} - \mathrm{LSE}_i}, \qquad
 # dP = dO\, V^T. $$
 #
-# **Who owns what.** With a program for each tile and head, as in p7, the programs of all heads would have to add
-# to the same tile of dB: with atomics, in any order, with a result that changes from run to run. So here the grid is
-# (tiles of queries, tiles of keys). A program owns its tile of dB, and the heads are a loop inside it. The tile of the
-# bias is the same in every head, and is loaded before the loop.
+# **Who owns what.** The grid is (tiles of queries, tiles of keys). A program owns its tile of dB, and the heads are a
+# loop inside it. The tile of the bias is the same in every head, and is loaded before the loop.
 #
 # *In numbers*: two heads, one query, two keys with the bias 0 and 1.0986, which is $\log 3$.
 #
@@ -95,8 +91,7 @@
 #                                                                        dB =   -2.75   2.75
 # ```
 #
-# Head 0 is the example of p7. A row of dS sums to 0, and so does a row of dB: a number that is added to the bias
-# of all keys changes no weight.
+# Head 0 is the example of p7. A row of dB sums to 0, as a row of dS does.
 #
 # **Types.** P and dS go into no product here. They stay fp32, and so does dB, also in memory.
 #
@@ -118,7 +113,7 @@
 # | `CAUSAL` | whether queries see only keys up to their own position; the second kernel is always full |
 #
 # The grid of `attention_bias_kernel` is (tiles of queries, heads), that of `dbias_kernel` (tiles of queries, tiles of
-# keys). What one head has of a tensor lies within $2^{31}$ elements, but heads may lie further apart.
+# keys). dB belongs to no head, and may have more than $2^{31}$ elements: its offsets need 64 bits.
 #
 # ## The traffic bound
 #
@@ -132,8 +127,7 @@
 # | query | $H \, n_q \, T_c$ | 8.4 million |
 # | head | $H \, T_r \, T_c$ | 0.1 million |
 #
-# Of K, $H \, T_r \, n_k \, D$ elements are loaded: 537 million as well, for D = 64. So a full bias is as much traffic as
-# K, and comes from memory each time, because no other program wants it.
+# With D = 64, a full bias is as much traffic as K, and no other program wants it.
 #
 # In `dbias_kernel`, Q, dO, LSE and delta are loaded **$T_c$ times**, K and V **$T_r$ times**, the bias **once**, and dB
 # is stored **once**. Each visit may cost two products.

@@ -18,14 +18,13 @@
 # At a context length of 16,384 tokens, eager attention with dropout takes 46 ms on an H200 (32 heads of 64 dimensions),
 # and keeps a mask of 8.6 billion entries for its backward pass. Your first kernel will take 37 ms, and keep none.
 #
-# Dropout is for training: at each step a model loses a random part of its weights of attention, so that it cannot rely
-# on any of them. The backward pass needs the very mask of the forward pass. To store it would take as much memory as P
-# does, which FlashAttention never stores. So it is *drawn again*: two kernels, with other tiles and other loops, must
-# come to the same random numbers.
+# Dropout takes a random part of the weights of attention from a model at each step of training. The backward pass needs
+# the very mask of the forward pass. To store it would take as much memory as P does, which FlashAttention never stores.
+# So it is *drawn again*: two kernels, with other tiles and other loops, must come to the same random numbers.
 #
-# **Copy your own accepted kernels**: `flash_attention_2_kernel` of p6 and `dk_dv_kernel` of p7. Take
-# `CAUSAL` and the causal mask out, because here every query sees every key. Then two lines are new in the first one
-# and three in the second. `delta_kernel` stays as it is, and `dq_kernel` would get the same three lines.
+# **Copy your own accepted kernels**: `flash_attention_2_kernel` of p6 and `dk_dv_kernel` of p7. Take `CAUSAL` and the
+# causal mask out, because here every query sees every key. Then two lines are new in the first one and three in the
+# second. `delta_kernel` stays as it is.
 #
 # ## The idea
 #
@@ -42,34 +41,31 @@
 # ```
 #
 # **A number for each position.** `tl.rand(seed, offset)` gives a number from 0 to 1 for each element of a block of
-# integers, in fp32. It is no stream that one number after the other is taken from: it is a function, and the same seed
-# and offset give the same number in any program, at any time. (Its ten rounds of multiplying and mixing are called
-# Philox. The offset is a *counter*, and the seed a *key*.) So let the offset of an entry be its position in P, as P
-# would lie in memory: entry $(i, j)$ of a head has the offset $(\text{head} \cdot n_q + i) \cdot n_k + j$. Whatever
-# tiles a kernel has, and in whichever order it visits them, the entry has its own number.
+# integers, in fp32. It is a function, called Philox: the same seed and offset give the same number in any program, at
+# any time. So let the offset of an entry be its position in P, as P would lie in memory: entry $(i, j)$ of a head has
+# the offset $(\text{head} \cdot n_q + i) \cdot n_k + j$. Whatever tiles a kernel has, and in whichever order it visits
+# them, the entry has its own number.
 #
 # ![A matrix P of 4 queries and 6 keys, twice, with the same 24 offsets, 0 to 23, and the same entries hatched, which are dropped. Left, the forward pass visits tiles of 2 by 3 along each row of tiles. Right, dropout_dk_dv_kernel visits tiles of 4 by 2 down each column of tiles. Entry (1, 4) has the offset 10 in both.](../docs/figures/dropout_positions.svg)
 #
 # *In numbers:* with 2 heads, 4 queries and 6 keys, entry (1, 4) of head 1 has the offset
 # $(1 \cdot 4 + 1) \cdot 6 + 4 = 34$.
 #
-# Compute offsets in 64 bits. 65,536 queries and as many keys have $2^{32}$ entries in one head alone. (In 32 bits,
-# entries that lie $2^{32}$ apart would share a number.) With the head converted to `tl.int64` first, all that it is
-# added to or multiplied with has 64 bits as well.
+# Compute offsets in 64 bits. 65,536 queries and as many keys have $2^{32}$ entries in one head alone. What is
+# multiplied with `head`, which has 64 bits, has 64 bits as well.
 #
 # **What is kept.** An entry is dropped with probability `p`: it is *kept* where its number is at least `p`. What is
-# kept is multiplied by $1 / (1 - p)$, so that O is on average what it is without dropout. $Z$ holds both, 0 and
-# $1 / (1 - p)$. With `p` of 0 nothing changes.
+# kept is multiplied by $1 / (1 - p)$, so that O is on average what it is without dropout. $Z$ holds both, 0 and $1 / (1
+# - p)$.
 #
-# **The softmax knows nothing of it.** Z multiplies P after the softmax. So `m`, `l` and LSE are those of p6: `l`
-# sums all of $P_{ij}$, and only the product with $V_j$ gets $P_{ij} \circ Z_{ij}$, where $\circ$ multiplies element by
-# element. (If dropped entries were missing in `l` too, the others would grow in their place.)
+# **The softmax knows nothing of it.** Z multiplies P after the softmax. So `m`, `l` and LSE are those of p6: `l` sums
+# all of $P_{ij}$, and only the product with $V_j$ gets $P_{ij} \circ Z_{ij}$, where $\circ$ multiplies element by
+# element.
 #
-# *In numbers:* take the scores 1 3 | 2 5 and v = 10 20 | 30 40 of p6, with `p` = 0.2, so $1 / (1 - p) = 1.25$,
-# and let key 1 be dropped. After tile 1, $m = 3$ and $l = 1.1353$ as ever, and O holds
-# $1.25 \cdot 0.1353 \cdot 10 + 0 = 1.69$. Tile 2 makes $l = 1.2034$, and O holds
-# $0.1353 \cdot 1.69 + 1.25 \cdot (0.0498 \cdot 30 + 1 \cdot 40) = 52.10$. Then $O = 52.10 / 1.2034 = 43.29$, where it
-# was 36.88 without dropout. LSE is still 5.185.
+# *In numbers:* take the scores 1 3 | 2 5 and v = 10 20 | 30 40 of p6, with `p` = 0.2, so $1 / (1 - p) = 1.25$, and let
+# key 1 be dropped. After tile 1, O holds $1.25 \cdot 0.1353 \cdot 10 + 0 = 1.69$, and after tile 2 $0.1353 \cdot 1.69 +
+# 1.25 \cdot (0.0498 \cdot 30 + 1 \cdot 40) = 52.10$. Then $O = 52.10 / 1.2034 = 43.29$, where it was 36.88 without
+# dropout. LSE is still 5.185.
 #
 # **Backwards.** $O = (P \circ Z) V$ is a product, so $dV = (P \circ Z)^T dO$. An element of P reaches O with the factor
 # of Z, and so $dP = Z \circ (dO\, V^T)$. The softmax between S and P is that of p7:
@@ -93,10 +89,6 @@
 #
 # The value of a dropped key gets no gradient, but its score does: it is in the normaliser of all others.
 #
-# **Your numbers are not PyTorch's.** Its kernels draw theirs by Philox as well, but count otherwise, and with other
-# parts of the seed. So `torch.nn.functional.dropout` drops other entries with the same seed, and no lesson can compare
-# your O with its own. What both must share is the average over many masks.
-#
 # ## The signatures
 #
 # | parameter | what it is |
@@ -109,9 +101,9 @@
 # | `p`, `seed` | probability that an entry is dropped, $0 \le p < 1$; an integer of up to 63 bits |
 # | `D`, `Br`, `Bc` | width of a head; queries and keys of a tile; powers of two, at least 16 |
 #
-# The grid is (tiles of queries, heads), and for `dropout_dk_dv_kernel` (tiles of keys, heads). The rows of one head lie
-# within $2^{31}$ elements, but heads may lie further apart. Each kernel gets right inputs, whatever your other kernel
-# does: LSE and delta are the judge's. What is rounded to the inputs' type for a product is $P \circ Z$, and dS.
+# The grid is (tiles of queries, heads), and for `dropout_dk_dv_kernel` (tiles of keys, heads). Each kernel gets right
+# inputs, whatever your other kernel does: LSE and delta are the judge's. What is rounded to the inputs' type for a
+# product is $P \circ Z$, and dS.
 #
 # ## The traffic bound
 #

@@ -20,9 +20,9 @@
 # called *decoding*: the new token has one query, and sees the keys of all tokens before it.
 #
 # Puzzle p6 cannot do that well. It has one program for each tile of queries and each head. With one query of 32 heads
-# these are 32 programs, and an H200 has 132 multiprocessors: 100 of them have nothing to do. So the keys are split.
-# Each program takes some of the keys of a head, and finds the attention to these alone. A second kernel merges what
-# they have found. This is known as *flash-decoding*, or *split-KV*.
+# these are 32 programs for 132 multiprocessors. So the keys are split. Each program takes some of the keys of a head,
+# and finds the attention to these alone. A second kernel merges what they have found. This is *flash-decoding*, or
+# *split-KV*.
 #
 # ![50 keys of a head in 4 splits of 20, in tiles of 16. Splits 0 and 1 have a whole tile and a second one with 4 keys, whose other 12 lanes are masked: those keys belong to the next split. Split 2 has the last 10 keys, in one tile. Split 3 has none. Each split stores a part, O and LSE, and split 3 stores 0 and minus infinity. The merge makes one O and one LSE of the four parts.](../docs/figures/splits.svg)
 #
@@ -43,10 +43,8 @@
 # lse = lse_part.logsumexp(dim=0)
 # ```
 #
-# **The merge is p3's ⊕.** There, two pairs $(m, l)$ of two sets of columns became one: $(m_1, l_1) \oplus (m_2,
-# l_2) = (m,\; l_1 e^{m_1 - m} + l_2 e^{m_2 - m})$ with $m = \max(m_1, m_2)$. Since the order and the grouping do not
-# matter, a row may be cut anywhere, and its pieces may be computed at the same time. Until now that was used for one
-# tile after the other. Here the pieces are programs that run side by side.
+# **The merge is p3's ⊕** (*What to notice afterwards*): two pairs $(m, l)$ become one, in any order and grouping. So a
+# row may be cut anywhere, and its pieces may be programs that run side by side.
 #
 # A split stores $\mathrm{LSE}_s = m_s + \log l_s$, which is one number for the pair: it stands for the sum of
 # exponentials $e^{\mathrm{LSE}_s} = l_s e^{m_s}$. That is the pair $(\mathrm{LSE}_s, 1)$, and ⊕ of all parts is
@@ -58,8 +56,7 @@
 #
 # $$ O = \frac{1}{l} \sum_s w_s O_s, \qquad \mathrm{LSE} = m + \log l. $$
 #
-# It is a softmax over the LSEs. As in every softmax, the maximum is subtracted first: an LSE is about as large as the
-# largest score, and $e^{200}$ is infinite in fp32.
+# It is a softmax over the LSEs, with the maximum subtracted first.
 #
 # **In numbers**, with the scores 1 3 | 2 5 and v = 10 20 | 30 40 of p5 and p6, in two splits of two keys.
 #
@@ -69,8 +66,7 @@
 # | split 1 | 5 | $e^{2-5} + 1 = 1.0498$ | $41.49 / 1.0498 = 39.53$ | $5 + \log 1.0498 = 5.049$ | 1 |
 #
 # So $l = 1.1464$, $O = (0.1464 \cdot 18.81 + 39.53) / 1.1464 = 36.88$, and LSE is $5.049 + \log 1.1464 = 5.185$. That
-# is what p6 found, with all four keys in one split: O was 21.35 after tile 1 and 44.38 after tile 2, and $44.38 /
-# 1.2034 = 36.88$.
+# is what p6 found, where O was 21.35 after tile 1, and $44.38 / 1.2034 = 36.88$ at the end.
 #
 # **Which keys a split has.** Split $s$ has the keys from `first_k` = $s$ · `keys_per_split` up to, and without,
 # `end_k`. That is the beginning of the next split, or `n_k` if the keys end before that. `keys_per_split` need not be a
@@ -79,11 +75,10 @@
 # the loads and in the scores: what a split does not need, it must not even load, because the time goes into loads.
 #
 # **A split without keys.** `keys_per_split` times the number of splits may be more than `n_k`. With 50 keys in 4 splits
-# of 20, split 3 begins at key 60. Its loop has no iteration, so `l` is 0 and O is 0, and $0 / 0$ is NaN. The merge
-# would give that part the weight $e^{-\infty} = 0$, but $0 \cdot \mathrm{NaN}$ is NaN, and one such split would destroy
-# all of O. So it stores O = 0 and LSE = $-\infty$, which is the neutral element of ⊕. You need no branch for it: guard
-# the division as in p6, and $m + \log l$ is $-\infty$ by itself. There is at least one key, so some part has one,
-# and in the merge $l$ is at least 1.
+# of 20, split 3 begins at key 60. Its loop has no iteration, so `l` and O are 0, and $0 / 0$ is NaN, which would
+# destroy all of O in the merge. It must store O = 0 and LSE = $-\infty$, the neutral element of ⊕: guard the division
+# as in p6, and $m + \log l$ is $-\infty$ by itself. Any split but the first may be empty, so in the merge $l$ is at
+# least 1.
 #
 # **Where a part is stored.** Parts are fp32 and contiguous, of the shapes `(splits, heads, n_q, D)` and `(splits,
 # heads, n_q)`. So the row of a query is $(\text{split} \cdot \text{heads} + \text{head}) \cdot n_q + \text{query}$. The
@@ -109,14 +104,12 @@
 # | `D`, `Br`, `Bc` | width of a head; queries and keys of a tile; powers of two, at least 16 |
 # | `Bs` | parts of a block, a power of two, at least `splits` |
 #
-# The grid of `split_kernel` is (splits, heads): all queries are one tile. That of `merge_kernel` is (n_q, heads). The
-# rows of one head lie within $2^{31}$ elements, but heads may lie further apart.
+# The grid of `split_kernel` is (splits, heads): all queries are one tile. That of `merge_kernel` is (n_q, heads).
 #
 # ## The traffic bound
 #
 # K and V are loaded **once**, all splits together. Q is loaded once for each split, and each part is stored once and
-# loaded once. That is what the splits cost: with 33 splits of 131,072 keys in fp16, they move less than a thousandth of
-# what K and V do. Loads and stores take a tile at a time, and so does each product.
+# loaded once. Loads and stores take a tile at a time, and so does each product.
 
 # %%
 import triton

@@ -15,10 +15,10 @@
 #
 # ## What you will build
 #
-# A language model that is trained with your kernels. The forward pass of its attention is your p6, and the
-# backward pass is your p7. You write what connects them with PyTorch: two functions, about a dozen lines each.
-# Everything else is below, and short enough to be read in one sitting. Then `make train` trains two models side by
-# side, one with your attention and one with PyTorch's own, from the same start and on the same text:
+# A language model that is trained with your kernels. The forward pass of its attention is your p6, and the backward
+# pass is your p7. You write what connects them with PyTorch: two functions, about a dozen lines each. Everything else
+# is below. Then `make train` trains two models side by side, one with your attention and one with PyTorch's own, from
+# the same start and on the same text:
 #
 # ```
 #   loss
@@ -43,12 +43,8 @@
 # to first this head. And what's huzzed there?
 # ```
 #
-# On a GPU, these kernels are what makes long texts affordable: with 32 heads of width 64 and 16,384 tokens, p6
-# takes an H200 4.0 ms and p7 takes it 11 ms, where eager PyTorch takes 70 ms and 80 ms.
-#
 # You need your accepted kernels of p6 and p7: `flash_attention_2_kernel`, `delta_kernel`, `dq_kernel` and
-# `dk_dv_kernel`. They are imported below from your own files. This puzzle is for practice, and has no points in a
-# graded course.
+# `dk_dv_kernel`. This puzzle is for practice, and has no points in a graded course.
 #
 # ## The idea
 #
@@ -70,9 +66,8 @@
 # `Square.apply(x)` calls `forward`. When `loss.backward()` comes by, it calls `backward` with the gradient of the
 # result, and takes what it returns for the gradients of the arguments: the first result for the first argument, the
 # second for the second. An argument without a gradient, such as a number, gets `None`. What both directions need is
-# kept on `ctx`: tensors with `ctx.save_for_backward(...)`, all in one call, and numbers as attributes,
-# `ctx.scale = scale`. (A tensor as an attribute would work, too. But autograd would not know that it can be freed, and
-# would not notice if somebody changed it in the meantime. The judge refuses that.)
+# kept on `ctx`: tensors with `ctx.save_for_backward(...)`, all in one call, and numbers as attributes, `ctx.scale =
+# scale`. (Autograd cannot look after a tensor that is an attribute, so the judge refuses that.)
 #
 # **A launch.** `kernel[grid](…)` launches a kernel: the grid is a tuple, and the arguments stand in the order of the
 # kernel's own `def` line. A tensor is passed as it is, and arrives as a pointer to its first element. Constexprs are
@@ -87,10 +82,10 @@
 # `torch.empty(batch, heads, n_q, dtype=torch.float32, device=q.device)`. (On a GPU, tensors have to lie there, too.)
 #
 # **Sequences and heads.** The model's tensors have four axes, (batch, heads, n, d). Your kernels know three: a head, a
-# row, and the numbers in it. But a kernel does not care whose head it is. So head $h$ of sequence $s$ becomes head
-# $s \cdot \text{heads} + h$, there are batch · heads of them, and the grid has as many programs along its second axis.
-# A kernel finds a head at `head * q_head_stride`. So there must be one stride that leads from each head to the next,
-# also from the last head of a sequence to the first one of the next.
+# row, and the numbers in it. So head $h$ of sequence $s$ becomes head $s \cdot \text{heads} + h$, there are batch ·
+# heads of them, and the grid has as many programs along its second axis. A kernel finds a head at `head *
+# q_head_stride`. So there must be one stride that leads from each head to the next, also from the last head of a
+# sequence to the first one of the next.
 #
 # ![Memory of q for 2 sequences of 2 tokens with 2 heads. Above, q is cut from one tensor with q, k and v: from head 0 to head 1 of a sequence it is d numbers, and from there to head 0 of the next sequence it is 11 d. Below, after q.contiguous(), all four heads follow one another, each n d numbers after the one before.](../docs/figures/heads_in_memory.svg)
 #
@@ -98,12 +93,9 @@
 # With 2 sequences, 20 tokens, 3 heads and d = 16, `q.stride()` is `(2880, 16, 144, 1)`: 144 numbers for each token, 48
 # each for Q, K and V. Head 1 is 16 numbers after head 0, and head 0 of the next sequence is 2880 after. No single
 # number is both. `x.contiguous()` copies a tensor so that its elements follow one another in the order of its axes. (If
-# they do already, it copies nothing.) Then the head stride is $n \cdot d$, and the row stride is $d$. dO needs the
-# same: autograd hands you whatever tensor it has, and after a sum that is one number, seen as many.
-#
-# **In numbers.** With the 20 tokens, 3 heads and d = 16 from above, `q.contiguous()` has the strides
-# `(960, 320, 16, 1)`. Head 2 of sequence 0 is head 2 to the kernel, and begins at 2 · 320 = 640. Head 0 of sequence 1
-# is head 3, and begins at 3 · 320 = 960: where sequence 1 begins.
+# they do already, it copies nothing.) Then the head stride is $n \cdot d$, and the row stride is $d$: head 0 of
+# sequence 1 is head 3, and begins at 3 · 320 = 960. dO needs the same: autograd hands you whatever tensor it has, and
+# after a sum that is one number, seen as many.
 #
 # **In PyTorch**, your two functions together are this, and its gradient:
 #
@@ -126,17 +118,14 @@
 #
 # Attention is causal here, always. d is a power of two. `attention_forward` returns O, with the shape and type of `q`.
 # `attention_backward` returns four results: dQ, dK, dV, and `None` for `scale`. The inputs may lie in memory in any
-# order, and with gaps. If there are more queries than keys, the first ones see no key: your kernels make 0 of them,
-# where the lines above make NaN.
+# order, and with gaps.
 #
 # ## Memory and work
 #
 # * **Each kernel is launched once:** `flash_attention_2_kernel` by the forward pass, the other three by the backward
 #   pass. The grid is as large as it has to be, and no loop in Python goes over sequences or heads.
-# * **Nothing is computed twice.** Keep Q, K, V, O and LSE. LSE is the one that plain attention does not have: one
-#   number for each query, in place of a row of weights.
-# * A pointer leads to the memory of its tensor, and to nothing else. If a stride leads out of it, the checker says
-#   which program did it, and of which kernel.
+# * **Nothing is computed twice.** Keep Q, K, V, O and LSE.
+# * A pointer leads to the memory of its tensor, and to nothing else.
 
 # %%
 from checker.train.kernels import delta_kernel, dk_dv_kernel, dq_kernel, flash_attention_2_kernel  # yours
@@ -149,7 +138,7 @@ from torch import nn
 # %% [markdown]
 # ## Your turn
 #
-# Two functions are missing. The signatures of your kernels are in your files, or in lessons 6 and 7.
+# Two functions are missing. The signatures of your kernels are in your files, and in the lessons of p6 and p7.
 
 # %%
 BLOCK = 64  # queries of a tile, and keys

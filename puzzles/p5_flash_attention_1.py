@@ -16,14 +16,11 @@
 # ## What you will build
 #
 # At a context length of 16,384 tokens, the scores of 16 heads take 8.6 GB in fp16, in every layer of a transformer. The
-# kernel of this puzzle never stores them, and its result is *exact*: the softmax over all keys, no approximation. With
-# 128 heads of 64 dimensions an H200 takes 89 ms for it, and 138 ms for eager PyTorch.
+# kernel of this puzzle never stores them, and its result is *exact*: no approximation. With 128 heads of 64 dimensions
+# an H200 takes 89 ms for it, and 138 ms for eager PyTorch.
 #
-# You computed the same attention in a3, in two passes over the keys. Each row of O is a mean of V's rows, the *values*,
-# weighted by the softmax of one *query*'s scores with all *keys*, and each *head* does this by itself. Now one pass is
-# enough, and K and V are loaded only once. A program walks over the tiles of one head: for each tile of keys, over all
-# tiles of queries. Each query's running result, its row of O with its `l` and `m`, stays in global memory and is
-# updated at every visit.
+# A program walks over the tiles of one head: for each tile of keys, over all tiles of queries. Each query's running
+# result, its row of O with its `l` and `m`, stays in global memory and is updated at every visit.
 #
 # ```
 #                      keys:   K1,V1   K2,V2   K3,V3        outer loop: over j, K and V are read once
@@ -36,9 +33,44 @@
 #                            └───────┴───────┴───────┘
 # ```
 #
+# <details><summary>What attention is: unfold this if you have not done a2 or a3</summary>
+#
+# <!-- attention -->
+# Each row of Q is a *query*. Each row of K is a *key*, and the same row of V is its *value*. A *score* says how well a
+# query fits a key: their dot product, times a factor `scale` (often $1/\sqrt{d}$, which keeps scores from growing with the
+# width $d$ of a row). A softmax turns the scores of one query into *weights*, and its row of O is the mean of all values
+# with these weights:
+#
+# $$ s_{ij} = \text{scale} \cdot q_i \cdot k_j, \qquad m_i = \max_j s_{ij}, \qquad l_i = \sum_j e^{s_{ij} - m_i}, \qquad
+# o_i = \frac{1}{l_i} \sum_j e^{s_{ij} - m_i}\, v_j. $$
+#
+# A model does this many times side by side, each time with matrices of its own: each of these is a *head*. Queries of
+# different heads, and different queries of one head, have nothing to do with each other.
+# <!-- /attention -->
+#
+# </details>
+# <details><summary>Heads, ends and types in a kernel: unfold this if you have not done a3</summary>
+#
+# <!-- heads -->
+# **Where a head begins.** A tensor of three dimensions needs two strides. Element $(h, i, c)$ of Q lies
+# $h \cdot \text{head stride} + i \cdot \text{row stride} + c$ elements after the first one. Do not assume that the head
+# stride is $n_q \cdot D$: a model often computes all heads as one matrix with heads · D columns, and then head 1 begins only
+# D elements after head 0. Q and O share their strides, and K and V share theirs.
+#
+# **The ends.** Neither $n_q$ nor $n_k$ need be a multiple of a tile. A *query* past the end is loaded as 0, and what becomes
+# of it does not matter, as long as it is not stored. A *key* past the end is loaded as 0 as well, but then its score is 0,
+# and that is a vote: $e^0 = 1$. Which score has the exponential 0? Hide the score, and not only V's row: if all scores of a
+# query are near −100, the weight $e^{0 + 100}$ is infinite in fp32, and infinity times 0 is NaN.
+#
+# **Types.** `tl.dot` gives fp32, so scores, `mi`, `li` and `Pij` are fp32, and so is the sum `Oi`, until it is stored. The
+# product with `Vj` needs two tiles of one type: convert `Pij` to `Vj.dtype`.
+# <!-- /heads -->
+#
+# </details>
+#
 # ## The idea
 #
-# What is wanted is what a3 computed. In PyTorch:
+# In PyTorch:
 #
 # ```python
 # S = scale * q.float() @ k.float().mT       # (heads, n_q, n_k): never stored by your kernel
@@ -47,29 +79,17 @@
 # o = S.softmax(dim=-1) @ v.float()          # (heads, n_q, D)
 # ```
 #
-# From a3 you know how to make a tile of scores, mask it and multiply it by V. Four things are new.
+# A tile of scores $S_{ij}$ is a product as in a1, times `scale`. Three things are new.
 #
-# **1. One pass.** Row $i$ of O is a weighted sum of V's rows, $o_i = \sum_j p_{ij} v_j$ with
-# $p_{ij} = e^{s_{ij} - m_i} / l_i$. Puzzle p3 needed its second pass because each $p_{ij}$ was an output, and none is
-# final before the last key has been seen. Here nobody wants the $p_{ij}$, only their sum with the $v_j$. If the
-# maximum grows, every term of that sum gets the same factor, so the *sum* can be rescaled, just as `l` is:
+# **1. One pass.** p3 needed its second pass because each weight was an output, and none is final before the last key
+# has been seen. Here nobody wants the weights, only the values' sum with them. If the maximum grows, every term of that
+# sum gets the same factor, so the *sum* can be rescaled, just as `l` is.
 #
-# ```
-#   m' = max(m, max of the tile's s)
-#   l' = l exp(m - m') + sum of the tile's exp(s - m')               p3
-#   a' = a exp(m - m') + sum of the tile's exp(s - m') v             the same move for the weighted sum a
-# ```
-#
-# At the end O is $a / l$. One pass is enough.
-#
-# **2. The other loop order.** The keys are outside and the queries inside. K and V are loaded once, but a program
-# leaves each tile of queries before that tile has seen all keys, and comes back to it for the next tile of keys.
-#
-# **3. State in memory, and a divided update.** While a program visits other queries, O, `l` and `m` wait in global
-# memory. The paper stores O *finished*: divided by $l_i$, the attention to the keys seen so far. Tile $(i, j)$ by
-# itself has the maximum $m_{ij}$, the exponentials $P_{ij} = e^{S_{ij} - m_{ij}}$ and their sum $l_{ij}$ (line 10 of
-# the algorithm). Merging that with what was there is p3's rule for two parts, each brought to the new maximum
-# (line 11):
+# **2. A divided update.** The keys are outside and the queries inside. While a program visits other queries, O, `l` and
+# `m` wait in global memory. The paper stores O *finished*: divided by $l_i$, the attention to the keys seen so far.
+# Tile $(i, j)$ by itself has the maximum $m_{ij}$, the exponentials $P_{ij} = e^{S_{ij} - m_{ij}}$ and their sum
+# $l_{ij}$ (line 10 of the algorithm). Two parts with two maxima are merged: each is brought to the larger one (line
+# 11).
 #
 # $$m_i^{new} = \max(m_i, m_{ij}), \qquad
 # l_i^{new} = e^{m_i - m_i^{new}}\, l_i + e^{m_{ij} - m_i^{new}}\, l_{ij}$$
@@ -89,30 +109,13 @@
 # | tile 2 alone | 5 | $0.0498 + 1 = 1.0498$ | $0.0498 \cdot 30 + 1 \cdot 40 = 41.49$, not divided |
 # | both | 5 | $1.1353 \cdot e^{3-5} + 1.0498 = 1.2034$ | $(1.1353 \cdot e^{3-5} \cdot 18.81 + 41.49) / 1.2034 = 36.88$ |
 #
-# A softmax over all four keys gives the weights .0152 .1125 .0414 .8310, and so 36.88 as well.
+# **3. A barrier.** On a GPU a program is many threads. What one thread has stored in one iteration of the outer loop,
+# another one may load in the next. `tl.debug_barrier()` makes all threads wait for each other. It stands at the end of
+# the stub.
 #
-# **4. A barrier.** On a GPU a program is many threads. The thread that loads a number of O, l or m need not be the one
-# that stored it, one iteration of the outer loop before. `tl.debug_barrier()` makes all threads wait for each other.
-# It stands at the end of the stub.
-#
-# **The algorithm**, with the paper's line numbers, which the stub and the reports use:
-#
-# ```
-#    2  O = 0, l = 0, m = -inf                                  (done by the launch)
-#    5  for each tile j of keys:
-#    6      load Kj, Vj
-#    7      for each tile i of queries:
-#    8          load Qi, Oi, li, mi
-#    9          Sij = scale Qi Kj^T
-#   10          mij = rowmax(Sij),  Pij = exp(Sij - mij),  lij = rowsum(Pij)
-#   11          mi_new = max(mi, mij),  li_new = exp(mi - mi_new) li + exp(mij - mi_new) lij
-#   12          store Oi = (li exp(mi - mi_new) Oi + exp(mij - mi_new) Pij Vj) / li_new
-#   13          store li = li_new, mi = mi_new
-# ```
-#
-# Neither side need fill its last tile. **Keys past the end** are loaded as 0, so their score is 0. That is a vote, not
-# an abstention: $e^0 = 1$. Which score has the exponential 0? **Queries past the end** are masked in every load and
-# store of Q, O, l and m. Line 12 multiplies two tiles of one type, as in a3: `Pij.to(Vj.dtype)`.
+# **The order**, with the line numbers of the paper, which the stub and the reports use: 5, for each tile j of keys; 6,
+# load $K_j$ and $V_j$; 7, for each tile i of queries; 8, load $Q_i$, $O_i$, $l_i$, $m_i$; 9, the scores; 10, 11 and 12
+# as above; 12 and 13, store O, `l` and `m`.
 #
 # ## The signature
 #
@@ -126,15 +129,14 @@
 # | `n_q`, `n_k`, `scale` | number of queries, number of keys, factor of the scores: positive, not always $1/\sqrt{d}$ |
 # | `D`, `Br`, `Bc` | width of a head; queries and keys of a tile; powers of two, at least 16 |
 #
-# Neighbours within a row are 1 apart. The rows of one head lie within $2^{31}$ elements, but heads may lie further
-# apart. A tensor of shape `(batch, heads, n, D)` is one of `(batch * heads, n, D)` here. Afterwards O is the attention,
-# `l` and `m` are normaliser and maximum of each row of scores.
+# Only `head` needs 64 bits: the rows of one head lie close together. Afterwards O is the attention, `l` and `m` are
+# normaliser and maximum of each row of scores.
 #
 # ## The traffic bound
 #
 # K and V are loaded **once**. Q, O, l and m are loaded, and O, l, m stored, once for each of the
-# $T_c = \lceil n_k / B_c \rceil$ tiles of keys. This loop order is asked for: O must be revisited. Loads and stores
-# take a tile at a time, and so does each product.
+# $T_c = \lceil n_k / B_c \rceil$ tiles of keys. This loop order is asked for: O must be revisited. Loads, stores and
+# products take a tile at a time.
 
 # %%
 import triton
@@ -196,7 +198,8 @@ def flash_attention_1(q, k, v, scale):
 # ## How to check
 #
 # In a terminal: `make check PUZZLE=p5`. In a notebook: run the first code cell, your own, and the one below.
-# `print("Sij", Sij)` in the kernel shows a block.
+# `print("Sij", Sij)` in the kernel shows a block. To find a mistake, look at one tile first (16 queries and 16 keys,
+# where line 11 has nothing to merge), then at two tiles of keys, then at a tile that is not full.
 
 # %%
 from checker.notebook import check
@@ -280,25 +283,63 @@ sizes = {"n_q": 64, "n_k": 64, "scale": 0.25, "D": 16, "Br": 16, "Bc": 16}  # or
 run(flash_attention_1_kernel, **tensors, **strides, **sizes, grid=1)
 
 # %% [markdown]
+# **Run.** Plain attention in three kernels, for one head: one stores S, one turns it into P, one multiplies P by V. Add
+# up: how many times does all of it pass over an n by n matrix, and how many times over Q, K, V or O?
+#
+# <details><summary>Answer</summary>
+#
+# Four times over an n by n matrix: S out, S in, P out, P in. Four times over the small ones: Q, K and V in, O out.
+# These are the eight passes of standard attention, $4 n d + 4 n^2$ accesses for widths of d. Yours makes none over an n
+# by n matrix.
+#
+# </details>
+
+# %%
+@triton.jit
+def scores_kernel(q_ptr, k_ptr, s_ptr, N: tl.constexpr, D: tl.constexpr):
+    rows, dims = tl.arange(0, N), tl.arange(0, D)
+    q = tl.load(q_ptr + rows[:, None] * D + dims[None, :])
+    k = tl.load(k_ptr + rows[:, None] * D + dims[None, :])
+    tl.store(s_ptr + rows[:, None] * N + rows[None, :], 0.25 * tl.dot(q, tl.trans(k)))
+
+
+@triton.jit
+def weights_kernel(s_ptr, p_ptr, N: tl.constexpr):
+    entries = tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]
+    e = tl.exp(tl.load(s_ptr + entries))
+    tl.store(p_ptr + entries, e / tl.sum(e, axis=1)[:, None])
+
+
+@triton.jit
+def values_kernel(p_ptr, v_ptr, o_ptr, N: tl.constexpr, D: tl.constexpr):
+    rows, dims = tl.arange(0, N), tl.arange(0, D)
+    p = tl.load(p_ptr + rows[:, None] * N + rows[None, :])
+    v = tl.load(v_ptr + rows[:, None] * D + dims[None, :])
+    tl.store(o_ptr + rows[:, None] * D + dims[None, :], tl.dot(p, v))
+
+
+s = run(scores_kernel, q_ptr=q, k_ptr=k, s_ptr=np.zeros((1, 64, 64), np.float32), N=64, D=16, grid=1)
+p = run(weights_kernel, s_ptr=s["s_ptr"], p_ptr=np.zeros((1, 64, 64), np.float32), N=64, grid=1)
+o = run(values_kernel, p_ptr=p["p_ptr"], v_ptr=v, o_ptr=np.zeros_like(v), N=64, D=16, grid=1)
+print(s, p, o, sep="\n")
+
+# %% [markdown]
 # ## What to notice afterwards
 #
-# Standard attention writes S, reads it for the softmax, writes P and reads it again: about $4 n d + 4 n^2$ accesses for
-# $n$ queries and keys. Yours makes about $2 n d + T_c \cdot 3 n d$, because O goes back and forth $T_c$ times. With
-# $B_c = M / 4d$ that is $\Theta(n^2 d^2 / M)$, smaller than $n^2$ by the factor $d^2 / M$.
+# Plain attention makes about $4 n d + 4 n^2$ accesses for $n$ queries and keys. Yours makes about $2 n d + T_c \cdot 3
+# n d$, because O goes back and forth $T_c$ times. With $B_c = M / 4d$ that is $\Theta(n^2 d^2 / M)$, smaller than $n^2$
+# by the factor $d^2 / M$.
 #
 # ![Bars of the MiB moved for one head. Standard attention 130, of which S out, S in, P out and P in are 32 each. FlashAttention-1 with Bc = 128: 83, of which Q is 16, O in and O out 32 each. FlashAttention-2: 65 with Br = 64 and 33 with Br = 128, nearly all of it K and V in equal parts. Q, K, V and O once: 2.](../docs/figures/memory_passes.svg)
 #
 # Constants decide whether it pays. $T_c \cdot 3 n d = 3 n^2 d / B_c$ is less than $4 n^2$ if $B_c > \frac{3}{4} d$. At
-# n = 4096 and d = 64 with $B_c = 128$ plain attention makes 2.7 times as many accesses as yours. (In the figure, which
-# counts bytes, it is 1.6 times as much, because your O is kept in fp32.) At d = 128 with
-# $B_c = 64$ it makes fewer.
+# n = 4096 and d = 64 with $B_c = 128$, plain attention makes 2.7 times as many accesses as yours. At d = 128 with
+# $B_c = 64$, plain attention makes fewer.
 #
-# O travels only because of the order of the loops (`make trace PUZZLE=p5` shows it). Swap them, and each tile of O stays
-# on the chip until it is finished. That is p6.
-#
-# There is another reason for p6. Only one program works on a head, because two of them would meet in O. With 16
-# heads on a GPU of 132 cores, 116 cores do nothing. With 32 heads of 64 dimensions an H200 takes 80 ms for this kernel,
-# and only 33 ms for eager PyTorch, at the same 16,384 tokens.
+# O travels only because of the order of the loops (`make trace PUZZLE=p5` shows it). Swap them, and each tile of O
+# stays on the chip until it is finished. That is p6. There is another reason for it: only one program works on a head
+# here, because two of them would meet in O. With 32 heads of 64 dimensions an H200 takes 80 ms for this kernel, and
+# only 33 ms for eager PyTorch, at the same 16,384 tokens.
 #
 # ## Where to read on
 #

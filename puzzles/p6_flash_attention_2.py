@@ -18,10 +18,10 @@
 # At a context length of 16,384 tokens, causal, eager attention takes 70 ms on an H200 (32 heads of 64 dimensions). The
 # 33 lines that you are about to write take 4.0 ms.
 #
-# It is the attention of p5 with its loops exchanged. A program owns one tile of queries and walks along the
-# keys. O, `l` and `m` stay in *registers*, where a program keeps what it computes with, until they are finished. With `CAUSAL`, a query sees only keys up to its own
-# position, as in a language model, which predicts each word from those before it. Tiles that are hidden altogether are
-# not even loaded.
+# It is the attention of p5 with its loops exchanged. A program owns one tile of queries and walks along the keys. O,
+# `l` and `m` stay in *registers*, where a program keeps what it computes with, until they are finished. With `CAUSAL`,
+# a query sees only keys up to its own position, as in a language model, which predicts each word from those before it.
+# Tiles that are hidden altogether are not even loaded.
 #
 # ```
 #                     keys:   K1,V1   K2,V2   K3,V3   K4,V4
@@ -49,53 +49,32 @@
 #
 # ### Full: 35 points
 #
-# These are the points of *queries of every kind* (20) and *any number of queries and keys, any tile* (15). Leave
-# `CAUSAL` alone for now.
+# Leave `CAUSAL` alone for now.
 #
 # **Loops exchanged.** With the queries outside, each tile of O belongs to one program, which finishes it in one go. It
 # never returns to memory half-done, so it need not be kept divided: keep the plain weighted sum, rescale it like `l`,
-# and divide once at the end. That is the three-line rule of p5, for a tile of keys at a time (lines 9 and 10):
+# and divide once, after the loop (lines 9, 10 and 12 of the paper's algorithm):
 #
 # $$m_i^{new} = \max(m_i, \operatorname{rowmax} S_{ij}), \quad P_{ij} = e^{S_{ij} - m_i^{new}}, \quad
 # \alpha = e^{m_i - m_i^{new}}$$
 #
 # $$l_i \leftarrow \alpha\, l_i + \operatorname{rowsum} P_{ij}, \qquad O_i \leftarrow \alpha\, O_i + P_{ij} V_j$$
 #
-# and after the loop $O_i \leftarrow O_i / l_i$. Programs no longer meet in anything, so the grid can have one for each
-# tile of queries and each head.
+# Programs no longer meet in anything, so the grid has one for each tile of queries and each head.
 #
 # ![Two grids of three tiles of queries by four tiles of keys. Left, FlashAttention-1: visits 1 to 12 run down the columns; each pair of K and V is loaded once, Q, O, l and m go in and out at each visit. Right, FlashAttention-2: visits 1 to 4 run along each row; a row is one program, which loads Q once and stores O once; K and V are loaded at each visit.](../docs/figures/loop_orders.svg)
 #
-# *In numbers*, with the scores 1 3 | 2 5 and v = 10 20 | 30 40 of p5. After tile 1, $m = 3$, $l = 1.1353$, and O
-# holds the plain sum $0.1353 \cdot 10 + 1 \cdot 20 = 21.35$. Tile 2 raises $m$ to 5, so $\alpha = e^{3-5} = 0.1353$.
-# Then $l = 0.1353 \cdot 1.1353 + 1.0498 = 1.2034$, and O holds $0.1353 \cdot 21.35 + 41.49 = 44.38$. Divided once, at
-# the end: $44.38 / 1.2034 = 36.88$.
+# *In numbers*, with the scores 1 3 | 2 5 and v = 10 20 | 30 40 of p5: after tile 1, $m = 3$, $l = 1.1353$, and O holds
+# the plain sum 21.35. Tile 2 raises $m$ to 5, so $\alpha = 0.1353$, $l = 1.2034$, and O holds $0.1353 \cdot 21.35 +
+# 41.49 = 44.38$. Divided once, at the end: $44.38 / 1.2034 = 36.88$.
 #
-# ```
-#    3  for each tile i of queries:                              (each is a program)
-#    4      load Qi
-#    5      Oi = 0, li = 0, mi = -inf, in registers
-#    6      for each tile j of keys that some query of Qi sees:  (all of them, if not causal)
-#    7          load Kj, Vj
-#    8          Sij = scale Qi Kj^T
-#    9          mi_new = max(mi, rowmax(Sij)),  Pij = exp(Sij - mi_new),  li = exp(mi - mi_new) li + rowsum(Pij)
-#   10          Oi = exp(mi - mi_new) Oi + Pij Vj,  mi = mi_new
-#   12      Oi = Oi / li
-#   13      LSEi = mi + log(li)
-#   14, 15  store Oi, LSEi
-# ```
-#
-# **One number for the backward pass.** Puzzle p7 will need $P$ again, and computes it again instead of reading it. It
-# can do so from $\mathrm{LSE}_i = m_i + \log l_i$, the logarithm of the sum of all $e^{s_{ij}}$, because
-# $p_{ij} = e^{s_{ij} - \mathrm{LSE}_i}$. So LSE is stored, instead of `l` and `m`. Above, LSE is
-# $5 + \log 1.2034 = 5.185$, and the score 3 gets $e^{3 - 5.185} = 0.112$, as in p2. `tl.log` is the natural
-# logarithm.
+# **One number for the backward pass.** p7 will need $P$ again, and computes it again from $\mathrm{LSE}_i = m_i + \log
+# l_i$, because $p_{ij} = e^{s_{ij} - \mathrm{LSE}_i}$. So LSE is stored, instead of `l` and `m`: $5 + \log 1.2034 =
+# 5.185$ above. `tl.log` is the natural logarithm.
 #
 # ### Causal: 65 points
 #
-# These are the points of *causal, with as many queries as keys or fewer* (20), *queries that see no key* (10),
-# *several heads* (10), *half precision in and out* (10), *head offsets beyond 2\*\*31* (5) and *traffic* (10). The last four are
-# tried with and without `CAUSAL`. It is a constexpr: of `if CAUSAL:` the compiler keeps one branch.
+# `CAUSAL` is a constexpr: of `if CAUSAL:` the compiler keeps one branch.
 #
 # **Who sees what.** The last query sees every key, and each query before it one fewer. With $\text{off} = n_k - n_q$,
 # query $i$ sees key $j$ if $j \le i + \text{off}$. In a tile on the diagonal, hidden scores become $-\infty$.
@@ -103,20 +82,18 @@
 # ![Three grids of tiles of 4 by 4 with the staircase of the causal mask. With 12 queries and 12 keys, the tiles on the diagonal are cut by it, those above are skipped, those below are whole. With 10 queries and 16 keys the staircase begins six keys further right and cuts two tiles in each of the upper rows. With 14 queries and 8 keys, the first six queries see nothing, and the first row of tiles is skipped altogether.](../docs/figures/causal_tiles.svg)
 #
 # *In numbers:* if the last of the four keys above is hidden, tile 2 has the scores 2 and $-\infty$. The maximum stays
-# 3, so $\alpha = 1$ and P is $e^{2-3} = 0.3679$ and $e^{-\infty-3} = 0$. Then $l = 1.1353 + 0.3679 = 1.5032$,
-# $O = (21.35 + 0.3679 \cdot 30) / 1.5032 = 21.55$, and LSE is $3 + \log 1.5032 = 3.408$.
+# 3, P is $e^{2-3} = 0.3679$ and 0. Then $l = 1.1353 + 0.3679 = 1.5032$, $O = (21.35 + 0.3679 \cdot 30) / 1.5032 =
+# 21.55$, and LSE is $3 + \log 1.5032 = 3.408$.
 #
 # **Where the loop ends.** Past the diagonal nothing is visible, so the loop ends after the last key that any query of
-# the tile sees. Take 40 queries and 50 keys in tiles of 16, so $\text{off} = 10$. Program 1 owns queries 16 to 31.
-# Query 31 sees the keys up to $31 + 10 = 41$. So the loop visits the tiles that begin at 0, 16 and 32, and not the one
-# that begins at 48. Its `range` ends at 42, because a range leaves its end out. (Masking a tile's load would save its
-# traffic, but not its products.) `tl.minimum(a, b)` is the smaller of two numbers.
+# the tile sees. Take 40 queries and 50 keys in tiles of 16, so $\text{off} = 10$. Program 1 owns queries 16 to 31, and
+# query 31 sees the keys up to 41. So its `range` ends at 42, and it visits the tiles that begin at 0, 16 and 32.
+# (Masking a tile's load would save its traffic, but not its products.) `tl.minimum(a, b)` is the smaller of two
+# numbers.
 #
-# **Queries that see nothing.** If $n_q > n_k$, the first $n_q - n_k$ queries see no key. All of their scores are
-# $-\infty$, and so is the maximum. Then $S - m^{new} = -\infty - (-\infty)$ is NaN, and so is $m - m^{new}$. With
-# p3's guard in both, $P = e^{-\infty - 0} = 0$ and $\alpha = e^{-\infty - 0} = 0$, so `l` and O stay 0. At the
-# end, do not divide by this `l`: O must be 0 there, where PyTorch gives NaN. LSE must be $-\infty$, and $m + \log l$ is
-# that already, as $\log 0 = -\infty$.
+# **Queries that see nothing.** If $n_q > n_k$, the first $n_q - n_k$ queries see no key: their maximum is $-\infty$,
+# and p3's guard is needed in both exponentials. `l` and O stay 0. Do not divide by this `l`: O must be 0, where PyTorch
+# gives NaN. LSE must be $-\infty$, and $m + \log l$ is that already.
 #
 # ## The signature
 #
@@ -131,14 +108,11 @@
 # | `D`, `Br`, `Bc` | width of a head; queries and keys of a tile; powers of two, at least 16 |
 # | `CAUSAL` | whether queries see only keys up to their own position |
 #
-# The grid is (tiles of queries, heads). The rows of one head lie within $2^{31}$ elements, but heads may lie further
-# apart.
-#
 # ## The traffic bound
 #
-# Q is loaded **once**, O and LSE are stored **once**. K and V are loaded once for each tile of queries. With `CAUSAL`,
-# they are loaded only up to the last tile of keys of which some query sees a key. Loads and stores take a tile at a
-# time, and so does each product.
+# Q is loaded **once**, O and LSE are stored **once**. K and V are loaded once for each tile of queries, and with
+# `CAUSAL` only up to the last tile of keys of which some query sees a key. Loads, stores and products take a tile at a
+# time.
 
 # %%
 import triton
@@ -147,7 +121,7 @@ import triton.language as tl
 # %% [markdown]
 # ## Your turn
 #
-# About thirty-three lines are missing. You know most of them from a3 and p5.
+# About thirty-three lines are missing. You know most of them from p5.
 
 # %%
 @triton.jit
@@ -190,7 +164,8 @@ def flash_attention_2(q, k, v, scale, causal=False):
 # ## How to check
 #
 # In a terminal: `make check PUZZLE=p6`. In a notebook: run the first code cell, your own, and the one below.
-# `print("Sij", Sij)` in the kernel shows a block.
+# `print("Sij", Sij)` in the kernel shows a block. To find a mistake, look at a single tile first, then at two tiles of
+# keys, then at one that is not full, and only then at `CAUSAL`.
 
 # %%
 from checker.notebook import check
@@ -248,16 +223,21 @@ predict("p6", k_reads=..., k_reads_causal=..., k_reads_tall=...)
 #
 # 1. What share of the full traffic of K is left with `CAUSAL`, for `Br=16` and for `Br=32`? Which share would be left of
 #    1024 queries and keys in tiles of 16 by 16?
-# 2. There are 40 queries and 50 keys in tiles of 16. Where does the loop of program 2 end? And that of program 0, if
-#    there are 60 queries and 40 keys?
+# 2. You choose the grid. There are 40 queries and 50 keys in tiles of 16: how many programs does a head need, and where
+#    does the loop of the last one end? And that of program 0, if there are 60 queries and 40 keys?
+# 3. A tile that the diagonal does not cut is *whole*, and needs no mask. How many of the 10 tiles here are whole? And with
+#    `Br=16`, `Bc=32`, or `Br=32`, `Bc=16`?
 #
 # <details><summary>Answers</summary>
 #
 # 1. 10 of 16 tiles, which is 62.5 %, and 6 of 8, which is 75 %: taller tiles hide less. Of 64 by 64 tiles,
 #    1 + 2 + … + 64 = 2080 are left, which is 50.8 %.
-# 2. Program 2 owns queries 32 to 47, of which 40 to 47 do not exist. Its end is 50, the number of keys, and not 32 +
-#    16 + 10 = 58. With 60 queries and 40 keys off is −20, and the end of program 0 is 0 + 16 − 20 = −4: the loop has
+# 2. 3 programs. Program 2 owns queries 32 to 47, of which 40 to 47 do not exist. Its end is 50, the number of keys, and not
+#    32 + 16 + 10 = 58. With 60 queries and 40 keys off is −20, and the end of program 0 is 0 + 16 − 20 = −4: the loop has
 #    no iteration, and O is 0.
+# 3. 6: all but the 4 on the diagonal. With `Bc=32` 6 tiles are visited and 2 are whole; with `Br=32` also 6 and 2. With
+#    $B_r \ne B_c$ the diagonal cuts more than one tile in a row, or the same tile for more than one row. Fast kernels have
+#    two loops, one over whole tiles without a mask, and one over the others.
 #
 # </details>
 
@@ -278,12 +258,11 @@ run(flash_attention_2_kernel, **tensors, **strides, **sizes, grid=(64 // Br, 1))
 # %% [markdown]
 # ## What to notice afterwards
 #
-# Puzzle p5 read K and V once and O $T_c$ times. Now O is written once, and K and V are read $T_r$ times.
-# `make trace PUZZLE=p6` draws your order of tiles beside that of your p5, and the tiles that you skip. Counted in
-# elements this is no gain, and a loss if $B_r$ is smaller than p5's $B_c$. Two things decide for it. K and V are
-# only read, by many programs at about the same time, so most reads are served by the L2 cache. And there are $T_r$
-# times as many programs to fill the GPU with. Full attention of 32 heads of width 64 at 16,384 tokens takes 6.6 ms on
-# an H200, and took 80 ms with p5.
+# p5 read K and V once and O $T_c$ times. Now O is written once, and K and V are read $T_r$ times. `make trace
+# PUZZLE=p6` draws your order of tiles beside that of your p5, and the tiles that you skip. Counted in elements this is
+# no gain, and a loss if $B_r$ is smaller than p5's $B_c$. Two things decide for it. K and V are only read, by many
+# programs at about the same time, so most reads are served by the L2 cache. And there are $T_r$ times as many programs
+# to fill the GPU with: full attention of 32 heads takes 6.6 ms on an H200, and took 80 ms with p5.
 #
 # The inner loop no longer divides. On a GPU, one exponential or division costs as much as many multiplications of a
 # matrix product. So FlashAttention-2 is faster also because it does less beside the products.

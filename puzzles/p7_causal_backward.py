@@ -15,13 +15,9 @@
 #
 # ## What you will build
 #
-# In training, every forward pass of attention has a backward pass, which makes more than twice as many matrix
-# products. At a context length of 16,384 tokens, causal, an H200 takes 80 ms for it in eager PyTorch (32 heads of 64
-# dimensions), and 11 ms for the three kernels of this puzzle.
-#
-# They compute the gradients of p6: from dO, the gradient of some loss with respect to O, those with respect to
-# Q, K and V. The formulas are those of a4, where one function of PyTorch computed them all. Here three kernels share
-# them, and each is judged and credited by itself. This order is the easiest:
+# In training, every forward pass of attention has a backward pass, which makes more than twice as many matrix products.
+# At a context length of 16,384 tokens, causal, an H200 takes 80 ms for it in eager PyTorch (32 heads of 64 dimensions),
+# and 11 ms for the three kernels of this puzzle. Each is judged and credited by itself. This order is the easiest:
 #
 # ```
 #   1  delta_kernel     O, dO ──▶ delta, one number for each query              one program per tile of queries
@@ -39,48 +35,33 @@
 #                                                                                      dK1,dV1 …
 # ```
 #
-# ## The idea
+# <details><summary>The gradients of attention, derived: unfold this if you have not done a4</summary>
 #
-# **Recompute instead of remember.** The forward pass threw P away. Computing it again costs a matrix product, about as
-# much time as reading it back would. But nobody had to write it, and nobody needs $n^2$ of memory to keep it. LSE
-# makes it simple: $P = e^{S - \mathrm{LSE}}$ takes no maximum, no sum and no second pass.
+# <!-- gradients -->
+# Training has a loss: one number that depends on O, and so on Q, K and V. dX has the shape of X, and holds the derivative of
+# the loss with respect to each number of X. You get dO, and want dQ, dK and dV. P is computed again from LSE:
+# $P = e^{S - \mathrm{LSE}}$ takes no maximum and no sum, and nobody needs $n^2$ of memory to keep it.
 #
-# **A matrix product backwards.** dX has the shape of X and holds the derivative of the loss with respect to each of
-# its elements. If $C = A B$, then $dA = dC\, B^T$ and $dB = A^T dC$. The shapes leave no other choice: with A
-# `(m, k)`, B `(k, n)` and dC `(m, n)`, the only product of dC and B that has A's shape is `(m, n)` times `(n, k)`.
-# (And it is right: $a_{ik}$ meets $b_{kj}$ in $c_{ij}$, so its derivative is $\sum_j dc_{ij}\, b_{kj}$.) Attention has
-# two products:
+# **A product backwards.** If $C = A B$, then $dA = dC\, B^T$ and $dB = A^T dC$. The shapes leave no other choice: with A
+# `(m, k)`, B `(k, n)` and dC `(m, n)`, the only product of dC and B that has A's shape is `(m, n)` times `(n, k)`. (And it is
+# right: $a_{ik}$ meets $b_{kj}$ in $c_{ij}$, so its derivative is $\sum_j dc_{ij}\, b_{kj}$.) Attention has two products:
 #
 # * $O = P V$ gives $dP = dO\, V^T$ and $dV = P^T dO$.
 # * $S = \text{scale} \cdot Q K^T$ gives $dQ = \text{scale} \cdot dS\, K$ and $dK = \text{scale} \cdot dS^T Q$.
 #
-# What is left is the softmax between S and P. In PyTorch, with `hidden` where a query does not see a key:
+# **The softmax backwards.** If one score of a query grows, its weight grows, and all weights are divided by a larger sum:
+# $\partial p_j / \partial s_k = p_j ([j = k] - p_k)$, where $[j = k]$ is 1 if $j$ is $k$, and 0 otherwise. So
 #
-# ```python
-# delta = (do * o).sum(dim=-1, keepdim=True)
-# P = (scale * q @ k.mT - lse[..., None]).exp().masked_fill(hidden, 0)
-# dS = P * (do @ v.mT - delta)
-# dq, dk, dv = scale * dS @ k, scale * dS.mT @ q, P.mT @ do
-# ```
+# $$ ds_k = \sum_j dp_j\, p_j ([j = k] - p_k) = p_k \left( dp_k - \sum_j p_j\, dp_j \right). $$
 #
-# ### delta
+# The sum at the end runs over all keys, which no tile has. But $dp_j = do \cdot v_j$, so it is
+# $do \cdot \sum_j p_j v_j = do \cdot o$: a product of two rows that you are given. It is called **delta**, one number for
+# each query:
 #
-# For one row, $p_j = e^{s_j} / \sum_k e^{s_k}$. So $\partial p_j / \partial s_k = p_j ([j = k] - p_k)$, where
-# $[j = k]$ is 1 if $j$ is $k$ and else 0, and
+# $$ \text{delta}_i = \operatorname{rowsum}(dO_i \circ O_i), \qquad dS_{ij} = P_{ij} \circ (dP_{ij} - \text{delta}_i), $$
 #
-# $$ds_k = \sum_j dp_j \, p_j ([j = k] - p_k) = p_k \left( dp_k - \sum_j p_j \, dp_j \right)$$
-#
-# The sum runs over all keys, which no tile has. But $dp_j = do \cdot v_j$, so
-# $\sum_j p_j\, dp_j = do \cdot \sum_j p_j v_j = do \cdot o$: a product of two rows that are known. That is **delta**,
-# computed once for each query:
-#
-# $$\text{delta}_i = \operatorname{rowsum}(dO_i \circ O_i), \qquad dS_{ij} = P_{ij} \circ (dP_{ij} - \text{delta}_i)$$
-#
-# where $\circ$ multiplies element by element. delta is fp32, and so must be what it is made of: convert O and dO before
-# you multiply.
-#
-# *In numbers*, as in a4: one query, two keys, one dimension, and `scale` 1. Let `q = 1`, `k = 0 1.0986`, `v = 10 20`
-# and `do = 2`. The scores are 0 and 1.0986, and LSE is $\log(e^0 + e^{1.0986}) = 1.3863$.
+# where $\circ$ multiplies number by number. *In numbers*, with one query, two keys, width 1 and `scale` 1: let `q = 1`,
+# `k = 0 1.0986`, `v = 10 20` and `do = 2`. The scores are 0 and 1.0986, which is log 3, so LSE is $\log(1 + 3) = 1.3863$.
 #
 # | | key 0 | key 1 | |
 # |---|---|---|---|
@@ -91,65 +72,58 @@
 # | dK | $-3.75 \cdot 1 = -3.75$ | $3.75 \cdot 1 = 3.75$ | $dQ = -3.75 \cdot 0 + 3.75 \cdot 1.0986 = 4.12$ |
 #
 # dS must sum to 0: a softmax does not change if all scores grow by the same number. If key 1 is hidden, P is 1 and 0,
-# $o = 10$, delta is 20, and dS is $1 \cdot (20 - 20) = 0$ and $0 \cdot (40 - 20) = 0$.
+# $o = 10$, delta is 20, and dS is 0 and 0.
+# <!-- /gradients -->
+#
+# </details>
+#
+# ## The idea
+#
+# In PyTorch, with `hidden` where a query does not see a key:
+#
+# ```python
+# delta = (do * o).sum(dim=-1, keepdim=True)
+# P = (scale * q @ k.mT - lse[..., None]).exp().masked_fill(hidden, 0)
+# dS = P * (do @ v.mT - delta)
+# dq, dk, dv = scale * dS @ k, scale * dS.mT @ q, P.mT @ do
+# ```
+#
+# ### delta
+#
+# A row of O times the same row of dO, number by number, and summed. delta is fp32, and so must be what it is made of:
+# convert O and dO before you multiply.
 #
 # ### dQ
 #
-# dQ is a sum over keys, so its loop is that of p6: it ends where that one ends, and has no maximum to keep. The
-# line numbers are those of the paper's algorithm, and lines without a number are ours:
+# dQ is a sum over keys, so its program owns a tile of queries. Its loop over keys is that of p6: it ends where that one
+# ends, and has no maximum to keep. Each visit makes four things of a tile, with the line numbers of the paper's
+# algorithm: $S_{ij}$ (10), $P_{ij}$ (11), $dP_{ij}$ (13) and $dS_{ij}$ (14), and adds $dS_{ij} K_j$ to dQ, in registers
+# (15). `scale` comes once, at the end.
 #
-# ```
-#    4  delta = rowsum(dO * O)                                   (delta_kernel)
-#
-#       for each tile i of queries:                              (dq_kernel: each is a program)
-#    9      load Qi, dOi, LSEi, delta_i;  dQi = 0, in registers
-#           for each tile j of keys that some query of Qi sees:
-#    6          load Kj, Vj
-#   10          Sij = scale Qi Kj^T
-#   11          Pij = exp(Sij - LSEi), 0 where hidden
-#   13          dPij = dOi Vj^T
-#   14          dSij = Pij * (dPij - delta_i)
-#   15          dQi += dSij Kj
-#           store scale * dQi
-# ```
-#
-# **Hidden entries.** Query $i$ sees key $j$ if $j \le i + n_k - n_q$. Set P to 0 elsewhere *after* the exponential:
-# `tl.where(visible, tl.exp(Sij - LSEi[:, None]), 0.0)` throws away whatever came out. For a query that sees nothing
-# LSE is $-\infty$, and $-\infty - (-\infty)$ inside the exponential would be NaN.
+# **Hidden entries.** Query $i$ sees key $j$ if $j \le i + n_k - n_q$. Set P to 0 elsewhere *after* the exponential,
+# with `tl.where`, which throws away whatever came out. For a query that sees nothing LSE is $-\infty$, and $-\infty -
+# (-\infty)$ inside the exponential would be NaN.
 #
 # ### dK and dV
 #
-# dK and dV are sums over queries, so their program owns a tile of keys. In a single kernel several programs would add
-# to the same tile of dQ. That needs atomic additions, which no other program can interrupt, and the last bits would differ from run to run. Two kernels, one looping
-# along the keys and one down the queries, compute S and P twice, but every output has exactly one owner.
-#
-# ```
-#    5  for each tile j of keys:                                 (dk_dv_kernel: each is a program)
-#    6      load Kj, Vj
-#    7      dKj = 0, dVj = 0, in registers
-#    8      for each tile i of queries that sees any of these keys:
-#    9          load Qi, dOi, LSEi, delta_i
-#   10, 11      Sij and Pij as above
-#   12          dVj += Pij^T dOi
-#   13, 14      dPij and dSij as above
-#   16          dKj += dSij^T Qi
-#   18      store scale * dKj, and dVj
-# ```
+# dK and dV are sums over queries, so their program owns a tile of keys, and walks down the queries. Each visit makes
+# the same four things, and adds $P_{ij}^T dO_i$ to dV (12) and $dS_{ij}^T Q_i$ to dK (16). In a single kernel for all
+# three gradients, several programs would add to the same tile of dQ. That needs *atomic* additions, which no other
+# program can interrupt, and the last bits would differ from run to run. Two kernels compute S and P twice, but every
+# output has exactly one owner.
 #
 # **Where the loop begins.** Key $j$ is seen by queries from $j - (n_k - n_q)$ on. Take 40 queries and 50 keys in tiles
-# of 16, so that the difference is 10. The tile of keys that begins at 32 is seen first by query $32 - 10 = 22$, and
-# the tile of queries that holds it begins at 16: round down to a multiple of Br. (That keeps the tiles those of the
-# drawing. A loop that begins at 22 itself is right as well.) For the keys from 0 on, $0 - 10$ is negative: clamp it to 0
-# first, because no query comes before 0. `//` does not do that: −40 `// 32` is −1 in Triton, and the loop would begin
-# at −32.
+# of 16, so that the difference is 10. The tile of keys that begins at 32 is seen first by query $32 - 10 = 22$, and the
+# tile of queries that holds it begins at 16: round down to a multiple of Br. (A loop that begins at 22 itself is right
+# as well.) For the keys from 0 on, $0 - 10$ is negative. Clamp it to 0 before you round: −40 `// 32` is −1 in Triton,
+# and a loop that began at −32 would read what is not yours.
 #
 # ![What one program of each kernel visits, for 40 queries and 50 keys in tiles of 16. Program 1 of delta_kernel has O2 and dO2, and visits no keys. Program 1 of dq_kernel owns Q2 and dQ2: it visits K1, K2 and K3, along its row up to the staircase of the causal mask. Program 2 of dk_dv_kernel owns K3, V3 and their gradients: it visits Q2 and Q3, down its column from the staircase on.](../docs/figures/backward_kernels.svg)
 #
-# **Past the end.**
-#
-# * *Keys* need no mask of their own in P: for a query that exists, $j \le i + n_k - n_q$ is below $n_k$.
-# * *Queries:* load everything as 0, LSE included. Then $P = e^{0 - 0} = 1$, but it meets only zeros in dO and delta.
-#   (With LSE = $-\infty$, P would be $\infty$, and $\infty \cdot 0$ is NaN.)
+# **Past the end.** *Queries:* load everything as 0, LSE included. Then $P = e^{0 - 0} = 1$, but it meets only zeros in
+# dO and delta. (With LSE = $-\infty$, P would be $\infty$, and $\infty \cdot 0$ is NaN.) *Keys* need no mask of their
+# own in P: for a query that exists, $j \le i + n_k - n_q$ is below $n_k$, and what P is for one that does not exist
+# meets zeros.
 #
 # ## The signatures
 #
@@ -162,15 +136,14 @@
 # | `n_q`, `n_k`, `scale` | number of queries, number of keys, factor of the scores (positive) |
 # | `D`, `Br`, `Bc` | width of a head; queries and keys of a tile; powers of two, at least 16 |
 #
-# The grid is (tiles of queries, heads), and for `dk_dv_kernel` (tiles of keys, heads). The rows of one head lie within
-# $2^{31}$ elements, but heads may lie further apart. Each kernel gets right inputs, whatever your other kernels do. P
-# and dS are rounded to the inputs' type before a product: `Pij.to(dOi.dtype)`.
+# The grid is (tiles of queries, heads), and for `dk_dv_kernel` (tiles of keys, heads). Each kernel gets right inputs,
+# whatever your other kernels do. P and dS are rounded to the inputs' type before a product, as P was in p6.
 #
 # ## The traffic bound
 #
 # What a program owns is loaded **once**. The other side is loaded once for each tile that is not hidden altogether.
-# Each output is stored **once**. A tile that is needed in both orientations is loaded once: use `tl.trans`. Loads and
-# stores take a tile at a time, and so does each product.
+# Each output is stored **once**. A tile that is needed in both orientations is loaded once: use `tl.trans`. Loads,
+# stores and products take a tile at a time.
 
 # %%
 import triton
@@ -251,7 +224,8 @@ def causal_backward(q, k, v, o, lse, do, scale):
 # ## How to check
 #
 # In a terminal: `make check PUZZLE=p7`. In a notebook: run the first code cell, your own, and the one below.
-# `print("dSij", dSij)` in a kernel shows a block.
+# `print("dSij", dSij)` in a kernel shows a block. The numbers of the example above fit into one tile: print P, dP and
+# dS.
 
 # %%
 from checker.notebook import check
