@@ -98,6 +98,9 @@ locks: $(call layer,test) ## for authors: pin all packages by hash again, after 
 size: $(call layer,check) ## for authors: how many lines of code, words and data there are, room by room
 	@"$(bin)/python" -m tests.size
 
+words: $(call layer,check) ## for authors: how long each lesson is
+	@"$(bin)/python" -m tests.words
+
 lint: $(call layer,test) ## style, types and house words
 	@"$(bin)/ruff" check .
 	@"$(bin)/ruff" format --check .

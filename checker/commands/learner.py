@@ -116,13 +116,17 @@ def progress() -> None:
     for justify in ("left", "left", "left", "right", "right"):
         table.add_column(justify=justify, overflow="fold")
     table.add_row("", "", "solved", "hints", "predicted", style="dim")
-    for puzzle_id in ladder.stems():
+    for puzzle_id in sorted(ladder.stems(), key=lambda id: id not in ladder.SPINE):
+        if puzzle_id == next(id for id, rung in ladder.RUNGS.items() if rung.helps):
+            table.add_row("", Text("Beside these, when they help:", style="dim"))
         entry, total = found.progress.of(puzzle_id), len(hints.hints_of(puzzle_id))
         sign = Text("✓", style="green") if entry.solved else Text("○", style="cyan")
         solved = entry.when[:10] or ("yes" if entry.solved else "not yet")
         seen, puzzle = f"{min(entry.hints, total)} of {total}", catalog.load(puzzle_id)
         predicted = predictions.right_at_first(puzzle, entry)
         table.add_row(sign, f"{puzzle_id} {puzzle.title}", solved, seen, predicted)
+        if (helps := ladder.RUNGS[puzzle_id].helps) and not entry.solved:
+            table.add_row("", Text(f"   {helps}", style="dim"))
     console = screen.console()
     console.print(table)
     done = sum(found.progress.of(puzzle_id).solved for puzzle_id in ladder.stems())

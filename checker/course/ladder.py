@@ -1,7 +1,8 @@
 """Which puzzles there are, in which order, and what each is called: the one registry.
 
 `w` is a warm-up, `p` one of the seven that lead from softmax to FlashAttention, `a` a step on the way to attention,
-`b` one of those beyond the seven, `c` the capstone.
+`b` one of those beyond the seven, `c` the capstone. The *spine* is the seven with what they need; each rung beside it
+says when it helps.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ class Rung:
     title: str
     pytorch: bool = False  # what is written is PyTorch, and no kernel
     launches: tuple[str, ...] = ()  # the puzzles whose kernels it launches: the learner's own, so that nobody grades it
+    helps: str = ""  # when to take it, if it stands beside the spine
 
     @property
     def stem(self) -> str:
@@ -29,25 +31,50 @@ class Rung:
 
 LADDER = (
     Rung("w1", "vector_add", "Vector addition"),
-    Rung("w2", "row_sum", "Row sums"),
-    Rung("w3", "transpose", "The transpose"),
+    Rung("w2", "row_sum", "Row sums", helps="before p1, if strides or sums are new to you"),
+    Rung("w3", "transpose", "The transpose", helps="before p4, if tiles of a matrix are new to you"),
     Rung("p1", "naive_softmax", "Naive softmax"),
     Rung("p2", "safe_softmax", "Safe softmax, three passes"),
     Rung("p3", "online_softmax", "Online softmax, two passes"),
     Rung("p4", "tiled_softmax", "Tiled softmax"),
     Rung("a1", "matmul", "Matrix product in tiles"),
-    Rung("a2", "attention_in_pytorch", "Attention in PyTorch, by tiles", pytorch=True),
-    Rung("a3", "two_sweep_attention", "Attention in two passes"),
+    Rung(
+        "a2",
+        "attention_in_pytorch",
+        "Attention in PyTorch, by tiles",
+        pytorch=True,
+        helps="before p5, for the algorithm before its kernel",
+    ),
+    Rung(
+        "a3",
+        "two_sweep_attention",
+        "Attention in two passes",
+        helps="before p5, for heads and masks by themselves",
+    ),
     Rung("p5", "flash_attention_1", "FlashAttention-1"),
     Rung("p6", "flash_attention_2", "FlashAttention-2, full and causal"),
-    Rung("a4", "backward_in_pytorch", "The backward pass in PyTorch, by tiles", pytorch=True),
+    Rung(
+        "a4",
+        "backward_in_pytorch",
+        "The backward pass in PyTorch, by tiles",
+        pytorch=True,
+        helps="before p7, for the gradients before the kernels",
+    ),
     Rung("p7", "causal_backward", "The causal backward pass"),
-    Rung("c1", "tiny_gpt", "A small GPT with your own attention", pytorch=True, launches=("p6", "p7")),
-    Rung("b1", "attention_bias", "Attention with a bias"),
-    Rung("b2", "attention_dropout", "Attention with dropout"),
-    Rung("b3", "split_kv", "Decoding: attention split along the keys"),
+    Rung(
+        "c1",
+        "tiny_gpt",
+        "A small GPT with your own attention",
+        pytorch=True,
+        launches=("p6", "p7"),
+        helps="after p7, to train a model with your kernels",
+    ),
+    Rung("b1", "attention_bias", "Attention with a bias", helps="after p7, for positions and masks of any kind"),
+    Rung("b2", "attention_dropout", "Attention with dropout", helps="after p7, for random numbers in a kernel"),
+    Rung("b3", "split_kv", "Decoding: attention split along the keys", helps="after p6, for one query and many keys"),
 )
 RUNGS = {rung.id: rung for rung in LADDER}
+SPINE = tuple(rung.id for rung in LADDER if not rung.helps)  # each is explained by those of the spine before it
 
 # What the speed track has besides: judged and timed like a puzzle, and in no list of puzzles. There is no lesson, no
 # notebook and no grade for it.
@@ -87,12 +114,14 @@ def place_of(id: str) -> tuple[int, str]:
 
 
 def following(id: str) -> list[str]:
-    """The puzzles after this one, then those before it; all of them if there is none of this ID."""
+    """The puzzles after this one, then those before it, of the spine and then of the rungs beside it.
+
+    All of them if there is none of this ID.
+    """
     order = list(RUNGS)
-    if id not in RUNGS:
-        return order
-    at = order.index(id)
-    return [*order[at + 1 :], *order[:at]]
+    at = order.index(id) + 1 if id in RUNGS else 0
+    others = [one for one in (*order[at:], *order[:at]) if one != id]
+    return sorted(others, key=lambda one: one not in SPINE)
 
 
 def id_of(said: object) -> str:

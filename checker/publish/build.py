@@ -20,23 +20,24 @@ from checker.report.screen import plain
 from checker.report.terminal import report
 
 AROUND = """\
-Around these seven: a warm-up (w1 takes a whole kernel apart, if you have never written one), the way to attention (a),
-a model trained with your own kernels (c1), and what lies beyond (b). `make progress` says which one comes next."""
+These nine are the spine. Beside them stand rungs to take when they help. `make progress` shows both, and what comes next."""
 PARTS = "docs/parts"  # of several lessons
 EXAMPLES = {"refused": "tests/wrong/p1_padding_loaded_as_zero.py"}
 
 
 def puzzle_table() -> str:
-    """The README's tables of puzzles, in Markdown: the seven, and the rungs around them."""
-    seven: list[str] = []
-    others: list[str] = []
-    for puzzle_id, stem in ladder.stems().items():
-        puzzle = catalog.load(puzzle_id)
-        kernels = ", ".join(f"`{kernel.name}`" for kernel in puzzle.kernels)
-        line = f"| [{puzzle_id}](puzzles/{stem}.py) | {puzzle.title} | {kernels} |"
-        (seven if puzzle_id.startswith("p") else others).append(line)
-    head = ["|  | puzzle | you write |", "|---|---|---|"]
-    return "\n".join([*head, *seven, "", AROUND, "", *head, *others]) + "\n"
+    """The README's tables of puzzles, in Markdown: the spine, and the rungs beside it."""
+    spine, beside = [], []
+    for rung in ladder.LADDER:
+        link = f"| [{rung.id}](puzzles/{rung.stem}.py) | {rung.title} |"
+        if rung.helps:
+            beside.append(f"{link} {rung.helps} |")
+        else:
+            kernels = ", ".join(f"`{kernel.name}`" for kernel in catalog.load(rung.id).kernels)
+            spine.append(f"{link} {kernels} |")
+    line = "|---|---|---|"
+    head, around = ["|  | puzzle | you write |", line], ["|  | beside it | when to take it |", line]
+    return "\n".join([*head, *spine, "", AROUND, "", *around, *beside]) + "\n"
 
 
 def example_report(path: Path) -> str:

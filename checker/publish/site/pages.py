@@ -188,10 +188,9 @@ def _ladder() -> str:
         lines += [f"### {chapter}\n", '<ul class="chapter">']
         for rung in rungs:
             link = f'<a href="puzzles/{rung.stem}.html"><span class="id">{rung.id}</span> {html.escape(rung.title)}</a>'
-            if rung.pytorch:
-                lines.append(f'<li data-puzzle="{rung.id}" data-pytorch>{link}, a lesson to read here</li>')
-            else:
-                lines.append(f'<li data-puzzle="{rung.id}">{link}</li>')
+            kind = " data-pytorch" * rung.pytorch + ' class="beside"' * bool(rung.helps)
+            more = [f"take it {rung.helps}"] * bool(rung.helps) + ["a lesson to read here"] * rung.pytorch
+            lines.append(f'<li data-puzzle="{rung.id}"{kind}>{link}{"".join(f", {said}" for said in more)}</li>')
         lines.append("</ul>\n")
     return "\n".join(lines)
 
