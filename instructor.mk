@@ -24,7 +24,7 @@ endif
 
 pytest = "$(bin)/python" -m pytest -q -n auto --dist worksteal
 
-.PHONY: solution bug course handout round extension grade grades class similar viva ideas questions gradescope student-bundle wheel site test test-all test-costs mutants versions locks size lint needs-cluster needs-site needs-test
+.PHONY: solution bug course handout round extension grade grades class similar viva ideas questions gradescope student-bundle wheel site test test-all test-costs mutants versions locks size words lint needs-cluster needs-site needs-test
 
 solution: $(call layer,check) ## the solution of PUZZLE=p4, explained, once yours is accepted (FORCE=1: before)
 	@$(checker) solution $(call argument,PUZZLE) $(if $(FORCE),--force)

@@ -142,8 +142,9 @@
 #
 # * **One tensor** has at most $B H \cdot \max(n_q d,\; n_k d,\; B_r B_c)$ numbers: an input, an output or a tile of
 #   scores. A strip of Br queries by all keys is too much.
-# * **Alive at once** are at most twice the numbers of all outputs, and 12 tiles for each head. The largest of $B_r B_c$,
-#   $B_r d$ and $B_c d$ counts as a tile here. You need far fewer, but you may not keep all tiles in a list.
+# * **Alive at once** are at most twice the numbers of all outputs, a number for each query and key, and 12 tiles for
+#   each head. The largest of $B_r B_c$, $B_r d$ and $B_c d$ counts as a tile here. You need far fewer, but you may not
+#   keep all tiles in a list.
 # * **Multiply-adds** in matrix products: two products for each tile of scores that some query sees.
 
 # %%

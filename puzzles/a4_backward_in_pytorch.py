@@ -129,8 +129,8 @@
 # The checker watches every operation. These are the bounds, with $B$ sequences and $H$ heads:
 #
 # * **One tensor** has at most $B H \cdot \max(n_q d,\; n_k d,\; B_r B_c)$ numbers: an input, an output or a tile.
-# * **Alive at once** are at most twice the numbers of all outputs, and 12 tiles for each head. The largest of $B_r B_c$,
-#   $B_r d$ and $B_c d$ counts as a tile here. You need about half of that.
+# * **Alive at once** are at most twice the numbers of all outputs, a number for each query and key, and 12 tiles for
+#   each head. The largest of $B_r B_c$, $B_r d$ and $B_c d$ counts as a tile here. You need about half of that.
 # * **Multiply-adds** in matrix products: five products for each tile of which some query sees some key. (If you make delta
 #   as a product, with `einsum`, that is allowed once.)
 

@@ -75,6 +75,7 @@ def cases(draw: Draw) -> list[Case]:
         normal("wide tiles", "memory-and-work", size(40 + some(), 72 + some(), 8, 16, 16, heads=2)),
         normal("many tiles", "memory-and-work", size(95, 89 + some(), 8, 16, 16, heads=2)),
         normal("many tiles", "memory-and-work", size(111, 113 + some(), 8, 16, 16, heads=2), causal=True),
+        normal("long rows in small tiles", "memory-and-work", size(8, 600, 2, 4, 4), once=True),  # a row is too much
         normal("tiles of one query", "causal", size(6, 9, 4, 1, 3), causal=True, once=True),
         normal("tiles of one key", "causal", size(7, 8, 4, 3, 1), causal=True, once=True),
         *of_every_size(normal, sizes, causal=False),

@@ -7,6 +7,7 @@ GPU: what a wrong stride reaches there is read and written, and what lies outsid
 from __future__ import annotations
 
 import inspect
+import math
 import sys
 from collections.abc import Iterable
 from types import SimpleNamespace
@@ -25,11 +26,38 @@ from checker.box.protocol.records import LAUNCHED, STORE, Record
 
 _OPTIONS = frozenset({"num_warps", "num_stages", "num_ctas", "maxnreg"})  # for a compiler
 _lent: dict[str, Any] = {}  # kernels by name
+MOST_PROGRAMS = (1 << 31) - 1  # of an axis of a grid
 MOST_FORMS = 8  # of the launches of one call that are told
 _launched: list[Record] = []  # records of the call in progress
 
 
 _MAKERS = {torch.empty, torch.zeros, torch.ones, torch.full, torch.arange}
+
+
+# Of the namespace aten: what makes tensors, copies them, or looks at them otherwise.
+_CONNECTING = frozenset(
+    """
+    empty zeros ones full empty_like zeros_like ones_like full_like empty_strided new_empty new_zeros new_ones new_full
+    new_empty_strided zero fill clone copy _to_copy contiguous lift_fresh
+    view _unsafe_view _reshape_alias alias detach transpose t permute unsqueeze squeeze expand slice select split
+    split_with_sizes unbind as_strided stack cat
+    """.split()
+)
+
+
+class ByPyTorch(Exception):
+    """An operation that computes, where only kernels are to."""
+
+
+class _Connecting(pytorch.Counted):
+    """Refuses what computes: these functions are to arrange tensors, and to launch kernels."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Carry out one operation. Raises ByPyTorch, TooMuchWork."""
+        name = func._schema.name.removeprefix("aten::")
+        if name.removesuffix("_") not in _CONNECTING and name not in _CONNECTING:
+            raise ByPyTorch(name)
+        return super().__torch_dispatch__(func, types, args, kwargs)
 
 
 class OutsideMemory(Exception):
@@ -100,6 +128,8 @@ class _Launcher:
         sides = (*grid, 1, 1)[:3]
         if min(sides) < 1:
             raise ValueError(f"{self.name} is launched with a grid of {grid}: no program runs")
+        if math.prod(sides) > MOST_PROGRAMS:
+            raise ValueError(f"{self.name} is launched with a grid of {grid}: no GPU has so many programs")
         return lambda *given, **named: self._launch(sides, given, named)
 
     def _launch(self, grid: tuple[int, int, int], given: tuple[Any, ...], named: dict[str, Any]) -> None:
@@ -166,6 +196,8 @@ class _Launcher:
                 copied.append((whole, values))
             return interpreter.pointer(tensors[-1], int(value.storage_offset()))
         if name in self.constexprs:
+            if value is not None and not isinstance(value, bool | int | float):
+                raise TypeError(f"{self.name} gets {type(value).__name__} for {name}, which must be a number")
             return value
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise TypeError(f"{self.name} gets {type(value).__name__} for {name}, and not a number or a tensor")
@@ -182,6 +214,13 @@ class _Launcher:
         return f"{program} element {refused['first']} of {of}, counted from 0 in a memory of {sizes[of]} elements"
 
 
+def _is_plain(value: Any) -> bool:
+    """A number, a shape or the like."""
+    if isinstance(value, tuple | list):
+        return all(map(_is_plain, value))
+    return value is None or isinstance(value, bool | int | float | str | torch.dtype | torch.device)
+
+
 def called(loaded: list[tuple[Any, int]], launch: Launch) -> tuple[list[bytes], bytes, bytes]:
     """(dense values of each tensor afterwards, log, elements of the log) of one call: forward, and maybe back."""
     running.entered.clear()
@@ -193,19 +232,20 @@ def called(loaded: list[tuple[Any, int]], launch: Launch) -> tuple[list[bytes], 
     class Function(torch.autograd.Function):
         @staticmethod
         def forward(ctx: Any, *given: Any) -> Any:
-            with _AsOnAGPU():
+            with _AsOnAGPU(), _Connecting():  # type: ignore[no-untyped-call]
                 o = loaded[0][0](ctx, *given)
             returned["o"] = functions.believed(o, {"O": launch.tensors["q"]})["O"]
             for name, value in vars(ctx).items():
-                if isinstance(value, torch.Tensor):
+                if not _is_plain(value):
                     raise functions.WrongResult(
-                        f"ctx.{name} holds a tensor: autograd frees only what ctx.save_for_backward keeps"
+                        f"ctx.{name} holds {type(value).__name__}: autograd frees only what ctx.save_for_backward "
+                        "keeps, and attributes are for numbers"
                     )
             return o
 
         @staticmethod
         def backward(ctx: Any, *given: Any) -> Any:
-            with _AsOnAGPU():  # autograd runs this outside the modes that it was called in
+            with _AsOnAGPU(), _Connecting():  # type: ignore[no-untyped-call]  # autograd runs it outside other modes
                 made = loaded[1][0](ctx, *given)
             if not isinstance(made, tuple | list) or len(made) != 4 or made[3] is not None:
                 got = f"{len(made)} values" if isinstance(made, tuple | list) else type(made).__name__
@@ -218,6 +258,9 @@ def called(loaded: list[tuple[Any, int]], launch: Launch) -> tuple[list[bytes], 
     with pytorch.Counted():  # type: ignore[no-untyped-call]
         o: torch.Tensor = Function.apply(*wanted.values(), float(launch.scalars["scale"][1]))  # type: ignore[no-untyped-call]
         if "do" in inputs:
+            before = o.detach().clone()
             torch.autograd.backward(o, inputs["do"])
+            if not torch.equal(o.detach().nan_to_num(), before.nan_to_num()):
+                raise functions.WrongResult("the backward pass has changed O, which the caller has got")
     after = {name: tensor.detach() for name, tensor in (inputs | returned).items()}
     return functions.answered(launch.tensors, after, list(_launched), loaded[-1][1])

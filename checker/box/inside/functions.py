@@ -49,7 +49,8 @@ def load(path: str, source: str, names: Iterable[str], **known: Any) -> dict[str
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
     returns = {name: _last_return(functions[name]) for name in names}
     running.loops = reached.mark(list(functions.values()))
-    namespace: dict[str, Any] = {"__name__": "submission", "torch": torch, reached.NAME: running.enter, **known}
+    namespace: dict[str, Any] = {"__name__": "submission", "torch": torch, **known}
+    namespace |= {reached.NAME: running.enter, reached.COUNTED: running.counted}
     exec(compile(tree, path, "exec"), namespace)
     return {name: (namespace[name], returns[name]) for name in names}
 

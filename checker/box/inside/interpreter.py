@@ -67,7 +67,7 @@ def load_kernels(path: str, source: str, names: Iterable[str]) -> dict[str, Any]
     waiting.hand_over(functions)
     for definition in functions.body:
         definition.decorator_list = []
-    namespace[reached.NAME] = running.enter
+    namespace |= {reached.NAME: running.enter, reached.COUNTED: running.counted}
     rewritten = interpreter.ASTTransformer().visit(language.rewritten(functions))
     plain: dict[str, Any] = {}
     exec(compile(ast.fix_missing_locations(rewritten), path, "exec"), namespace, plain)

@@ -7,6 +7,7 @@ numbers to Python, where nobody counts them.
 
 from __future__ import annotations
 
+import math
 import sys
 import warnings
 from collections.abc import Mapping
@@ -41,6 +42,8 @@ OPERATIONS = _words("""
     isinf isnan isneginf nan_to_num
 """)
 _ELEMENTWISE = ("mul", "div")
+_READ = "_local_scalar_dense"  # takes a number to Python
+_READS, _READS_A_PRODUCT = 64, 8  # how often an `if` may ask a tensor: so many times, and more for each product
 _FACTORS = {"mm": 0, "bmm": 0, "addmm": 1, "baddbmm": 1}  # position of the first factor
 
 
@@ -92,26 +95,33 @@ class Watch(Counted):
         self._inputs = {tensor.untyped_storage()._cdata: position for position, tensor in inputs.items()}
         self._living: dict[int, tuple[StorageWeakRef, int]] = {}
         self._largest = self._peak = 0
+        self._reads = _READS
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Carry out one operation. Raises NotAllowed, TooMuchWork."""
         name = func._schema.name.removeprefix("aten::")
-        truth = name == "_local_scalar_dense" and args[0].dtype is torch.bool  # `if` asks for it
+        truth = name == _READ and args[0].dtype is torch.bool  # `if` asks for it
+        picked = name.startswith("index") and any(_is_bool(one) for one in args[1])  # how many, its length tells
+        if truth or picked:
+            self._reads -= 1  # or all numbers could be taken to Python bit by bit
         known = name.removesuffix("_") in OPERATIONS or name in OPERATIONS
         as_other_type = name == "view" and func._schema.overload_name == "dtype"  # two numbers would count as one
-        if not (known or truth) or as_other_type:
-            raise NotAllowed(name)
+        if not (known or truth) or as_other_type or self._reads < 0:
+            raise NotAllowed(name if self._reads >= 0 else _READ)
         made = super().__torch_dispatch__(func, types, args, kwargs)
         if func._schema.is_mutable and isinstance(made, torch.Tensor):
             self._note_change(made)
         for tensor in made if isinstance(made, tuple | list) else (made,):
             if isinstance(tensor, torch.Tensor):
+                if tensor.is_complex():
+                    raise NotAllowed("complex")  # it is two numbers
                 self._note(tensor)
         if name in _FACTORS:
+            self._reads += _READS_A_PRODUCT
             factor = args[_FACTORS[name]]
             work.spend(made.numel() * int(factor.shape[-1]))
             self._record(DOT, made.numel(), int(factor.shape[-1]))
-        elif name in _ELEMENTWISE and made.numel() > max(_size(factor) for factor in args[:2]):
+        elif name in _ELEMENTWISE and made.numel() > max(_distinct(factor) for factor in args[:2]):
             self._record(DOT, made.numel(), 1)  # rows by columns, and so a part of a product of matrices
         return made
 
@@ -146,6 +156,22 @@ def _size(value: Any) -> int:
     return value.numel() if isinstance(value, torch.Tensor) else 1
 
 
+def _distinct(value: Any) -> int:
+    """How many numbers of a factor are not the same one, seen again along an axis that was expanded."""
+    if not isinstance(value, torch.Tensor):
+        return 1
+    return math.prod(side for side, stride in zip(value.shape, value.stride(), strict=True) if stride)
+
+
+def _is_bool(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.dtype is torch.bool
+
+
+def translated(error: RuntimeError) -> Exception:
+    """What PyTorch raises, by the name that it has elsewhere."""
+    return MemoryError() if "can't allocate memory" in str(error) else error
+
+
 def called(loaded: tuple[Any, int], launch: Launch) -> tuple[list[bytes], bytes, bytes]:
     """(dense values of each tensor afterwards, log, elements of the log) of one call."""
     function, line = loaded
@@ -157,8 +183,6 @@ def called(loaded: tuple[Any, int], launch: Launch) -> tuple[list[bytes], bytes,
         with watch:
             returned = function(**inputs, **scalars, **launch.constexprs)
     except RuntimeError as error:
-        if "can't allocate memory" in str(error):
-            raise MemoryError from None
-        raise
+        raise translated(error) from None
     outputs = functions.believed(returned, functions.outputs(launch))
     return functions.answered(launch.tensors, inputs | outputs, watch.records, line)

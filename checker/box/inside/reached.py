@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 Branching = ast.If | ast.For | ast.While
 NAME = "__reached__"  # what a mark calls; the lint takes no name like it
+COUNTED = "__counted__"  # what the items of a comprehension go through, as it is no body
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,5 +82,18 @@ def mark(functions: Sequence[ast.FunctionDef]) -> dict[int, int]:
         call = ast.Call(ast.Name(NAME, ast.Load()), [ast.Constant(body.number)], [])
         first = body.within[body.start]
         body.within.insert(body.start, ast.fix_missing_locations(ast.copy_location(ast.Expr(call), first)))
+    for function in functions:
+        _Comprehensions().visit(function)
     loops = (body for body in every if isinstance(body.owner, ast.For | ast.While) and body.within is body.owner.body)
     return {body.number: body.owner.lineno for body in loops}
+
+
+class _Comprehensions(ast.NodeTransformer):
+    """Has each item of a comprehension counted."""
+
+    def visit_comprehension(self, node: ast.comprehension) -> ast.comprehension:
+        """`for x in items` becomes `for x in __counted__(items)`."""
+        self.generic_visit(node)
+        call = ast.Call(ast.Name(COUNTED, ast.Load()), [node.iter], [])
+        node.iter = ast.fix_missing_locations(ast.copy_location(call, node.iter))
+        return node

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from checker.box.inside.memory import Memory
@@ -25,6 +26,12 @@ class _Running:
         """Count an entry into a body of the submission. Raises TooMuchWork."""
         self.entered[body] = self.entered.get(body, 0) + 1
         work.spend(OPERATION)
+
+    def counted(self, items: Iterable[Any]) -> Iterator[Any]:
+        """The items of a comprehension, each counted. Raises TooMuchWork."""
+        for item in items:
+            work.spend(OPERATION)
+            yield item
 
     def where(self) -> tuple[int, int]:
         """(program, line of the submission that is being executed; 0 if there is none)."""

@@ -10,7 +10,10 @@ from checker.submission.pytorch.lint import PyTorchLint
 from checker.submission.refusals import not_taken
 
 CONTEXT = "ctx"
-_CONTEXTS_OWN = frozenset({"save_for_backward", "saved_tensors", "needs_input_grad"})
+_CONTEXTS_OWN = frozenset({"save_for_backward", "saved_tensors"})
+_AUTOGRADS = frozenset(  # of a context, and not to be used
+    "needs_input_grad to_save dirty_tensors non_differentiable materialize_grads metadata saved_variables".split()
+)
 _TRITON = frozenset({"cdiv", "next_power_of_2"})
 _IMPORT = "from checker.train.kernels import {}"
 
@@ -67,6 +70,9 @@ class LaunchingLint(PyTorchLint):
         if self._of_context(node):
             if node.attr.startswith("_"):
                 self._refuse(node, "attribute/underscore")
+            elif node.attr in _AUTOGRADS:
+                hint = "All three gradients are wanted here. Tensors are kept by ctx.save_for_backward(q, k, …)."
+                self._refuse(node, not_taken(f"ctx.{node.attr}", hint, "attribute"))
             elif node.attr not in _CONTEXTS_OWN | self._kept():
                 sentence = f"Nothing has set ctx.{node.attr}."
                 hint = "What attention_forward sets, ctx.scale = scale, attention_backward can use."
@@ -78,6 +84,8 @@ class LaunchingLint(PyTorchLint):
         if isinstance(node, ast.Attribute) and self._of_context(node) and node.attr not in _CONTEXTS_OWN:
             if node.attr.startswith("_"):
                 self._refuse(node, "attribute/underscore")
+            elif node.attr in _AUTOGRADS:
+                self._refuse(node, not_taken(f"ctx.{node.attr} set", "Use a name of your own: ctx.scale.", "attribute"))
         else:
             super()._target(node)
 

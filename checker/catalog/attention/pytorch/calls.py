@@ -224,8 +224,8 @@ def most(case: Case) -> Footprint:
     s = shape_of(folded(case))
     tile = max(s.Br * s.Bc, s.Br * s.D, s.Bc * s.D)
     outputs = sum(tensor.values.size for tensor in case.tensors.values() if tensor.role is Role.OUTPUT)
-    # Around a number of the text, a side may be so long that positions, and outputs, weigh more than tiles.
-    more = 2 * (outputs + s.n_q + s.n_k) if case.why else 0
+    # Where tiles are small, positions weigh more than they; around a number of the text, outputs do as well.
+    more = 2 * (outputs + s.n_q + s.n_k) if case.why else s.n_q + s.n_k
     return Footprint(
         largest=s.heads * max(s.n_q * s.D, s.n_k * s.D, s.Br * s.Bc),
         at_once=2 * outputs + s.heads * TILES_AT_ONCE * tile + more,

@@ -44,7 +44,7 @@ MEMORY_AND_WORK = (
     _idea("blocks-not-skipped", models.HIDDEN_TILES),
     _idea("scores-computed-twice", models.SCORES_TWICE),
     _idea("all-scores-at-once", models.ALL_SCORES),
-    _idea("all-keys-at-once", models.STRIP_OF_KEYS),
+    _idea("all-keys-at-once", models.STRIP_OF_KEYS, models.ROWS_OF_KEYS),
     _idea("all-queries-at-once", models.STRIP_OF_QUERIES),
     _idea("whole-mask", models.WHOLE_MASK),
     _idea("all-tiles-kept", models.ALL_TILES),

@@ -209,6 +209,9 @@ OVER_EVERYTHING = tuple(as_in_the_family(from_scores(_over_everything(what))) fo
 # What a function takes.
 
 
+STRIPS = 6  # that a function may have of a kind, at most: scores, weights, masks
+
+
 def _largest(least: Callable[[Case], int], greatest: Callable[[Shape], int]) -> Uses:
     """The largest tensor has a size from `least` to `greatest`, where that is more than enough.
 
@@ -221,7 +224,7 @@ def _largest(least: Callable[[Case], int], greatest: Callable[[Shape], int]) -> 
         if at_most > enough.largest:
             return least(one) <= took.largest <= at_most
         fits = took.products <= enough.products or took.products == plain(case).products
-        return fits and took.largest <= enough.largest
+        return fits and took.largest <= enough.largest and took.at_once <= enough.at_once + STRIPS * at_most
 
     return Uses(recognises)
 
@@ -240,6 +243,13 @@ def _strip_of_queries(case: Case) -> int:
     """All queries that see a key, and a tile of keys."""
     s = shape_of(case)
     return int(s.heads * has_keys(case).sum() * min(s.Bc, s.n_k))
+
+
+def _keeps_rows_of_keys(case: Case, took: Footprint) -> bool:
+    """Scores and weights of one query after the other, with all keys: no tensor is too large, where rows are short."""
+    s, enough = shape_of(folded(case)), most(case)
+    rows = 2 * s.heads * s.n_k
+    return took.largest <= enough.largest and enough.at_once < rows <= took.at_once
 
 
 def _keeps_all_tiles(case: Case, took: Footprint) -> bool:
@@ -265,6 +275,7 @@ def _multiplied_more_where_causal(case: Case, took: Footprint) -> bool:
 
 ALL_SCORES = _just(lambda s: s.heads * s.n_q * s.n_k)
 STRIP_OF_KEYS = _largest(_strip_of_keys, lambda s: s.heads * min(s.Br, s.n_q) * s.n_k)
+ROWS_OF_KEYS = Uses(_keeps_rows_of_keys)
 STRIP_OF_QUERIES = _largest(_strip_of_queries, lambda s: s.heads * s.n_q * min(s.Bc, s.n_k))
 WHOLE_MASK = _just(lambda s: s.n_q * s.n_k)
 ALL_TILES = Uses(_keeps_all_tiles)
