@@ -50,7 +50,7 @@ def _clear(folder: Path) -> None:
     for path in folder.glob(f"{PREFIX}*") if _fcntl is not None else ():
         with suppress(OSError):
             seen = path.lstat()
-            if seen.st_uid != os.getuid() or time.time() - seen.st_mtime < _BEING_MADE:
+            if seen.st_uid != os.getuid() or 0 <= time.time() - seen.st_mtime < _BEING_MADE:
                 continue
             descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             try:

@@ -50,7 +50,7 @@ def ideas(puzzle: str) -> None:
 
 @click.command()
 @of_puzzle
-@click.option("--count", type=click.IntRange(min=1), default=10, show_default=True, help="How many questions.")
+@click.option("--count", type=click.IntRange(1, 10_000), default=10, show_default=True, help="How many questions.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Another number draws other questions.")
 @click.option("--folder", type=PATH, default="questions", show_default=True, help="Where to write.")
 @as_misuse(BadEdit)

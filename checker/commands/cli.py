@@ -13,7 +13,7 @@ from typing import NoReturn
 
 import click
 
-from checker.course.status import TRACEBACK_VARIABLE, ExitStatus, Misuse
+from checker.course.status import TRACEBACK_VARIABLE, Ended, ExitStatus, Misuse
 
 SHARED = {  # by file beside this one: the verbs in it
     "author": ("build", "ideas", "questions", "student-bundle"),
@@ -77,7 +77,7 @@ def cli() -> None:
 
 def _stop(number: int, frame: object) -> None:
     """Turn SIGTERM and SIGHUP into an orderly end, so that the box is taken down."""
-    raise SystemExit(128 + number)
+    raise Ended(128 + number)
 
 
 def main() -> NoReturn:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 
 import click
 
 from checker.course import places
+from checker.course.clean import clean
 from checker.course.saving import keep_copy, replace_whole
 from checker.course.status import Misuse
 
@@ -23,7 +25,13 @@ def init(folder: Path) -> None:
     """
     if not places.INSTALLED:
         raise Misuse("You are already in a full copy of the course, so `init` has nothing to do.")
-    if folder.is_dir() and not (folder / OURS).exists() and any(map(_is_foreign, folder.iterdir())):
+    if folder.is_symlink() and not folder.exists():
+        raise Misuse(f"{folder} is a link to nothing.")
+    try:
+        foreign = folder.is_dir() and not (folder / OURS).exists() and any(map(_is_foreign, folder.iterdir()))
+    except OSError as error:
+        raise Misuse(f"{folder} cannot be read: {error.strerror}.") from error
+    if foreign:
         raise Misuse(f"{folder} already contains other files. Choose a new or empty folder.")
     files = (path for path in places.SHIPPED.rglob("*") if path.is_file() and path.suffix != ".pyc")  # pip makes some
     ours = f"# Which Python make uses here. `flash-puzzles init` writes it.\nVENV ?= {_for_make(sys.prefix)}\n"
@@ -39,17 +47,21 @@ def init(folder: Path) -> None:
                 new += 1
             elif name.parts[0] in ("puzzles", "notebooks"):
                 kept += 1
+            elif not path.is_file():
+                raise Misuse(f"{path} is in the way: it is no file.")
             elif (old := path.read_bytes()) != data:
                 if name != Path(OURS):
                     replaced.append(keep_copy(path, old))
                 replace_whole(path, data)
     except OSError as error:
         raise Misuse(f"{error.filename or folder} cannot be written: {error.strerror}.") from error
+    finally:
+        for copy in replaced:
+            click.echo(f"Your old {copy.with_suffix('')} was saved as {copy}.")
     there = f" {kept} puzzles and notebooks were there, and stay as they are." if kept else ""
     click.echo(f"{folder}: {new} file{'s' * (new != 1)} added.{there}")
-    for copy in replaced:
-        click.echo(f"Your old {copy.with_suffix('')} was saved as {copy}.")
-    click.echo(f"Go on with:\n  cd {folder}\n  flash-puzzles check w1")
+    there = shlex.quote(f"./{folder}" if str(folder).startswith("-") else str(folder))
+    click.echo(f"Go on with:\n  cd {clean(there)}\n  flash-puzzles check w1")
 
 
 def _for_make(path: str) -> str:

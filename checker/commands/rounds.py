@@ -28,7 +28,7 @@ from checker.grading.extension import extend
 from checker.grading.grade import NotReady, not_installed, terms_for_grading
 from checker.grading.key import KeyProblem
 from checker.nbgrader.filled import number
-from checker.nbgrader.students import students
+from checker.nbgrader.students import is_odd, students
 from checker.report.screen import console, say
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 if find_spec("nbgrader") is None:  # which takes 2 s to import: not before it is wanted, nor for --help
     raise ModuleNotFoundError("nbgrader is missing", name="nbgrader")
 
+LONGEST_NAME = 255  # bytes of a student's, which is a folder's
+_DAYS = click.FloatRange(min=0, max=settings.MOST_DAYS, max_open=True)
 _of_assignment = click.argument("assignment", required=False, metavar="ASSIGNMENT")
 
 
@@ -76,7 +78,7 @@ def handout(assignment: str | None, folder: Path, due: str | None) -> None:
 @click.command()
 @_of_assignment
 @click.option("--student", help="Whose, by the name in nbgrader.")
-@click.option("--days", type=click.FloatRange(min=0), help="Days beyond the deadline of all.")
+@click.option("--days", type=_DAYS, help="Days beyond the deadline of all.")
 @of_course
 @as_misuse(settings.SettingsError, OSError)
 def extension(assignment: str | None, student: str | None, days: float | None, folder: Path) -> None:
@@ -86,10 +88,13 @@ def extension(assignment: str | None, student: str | None, days: float | None, f
     """
     course = settings.read(folder.absolute())
     assignment = _named(assignment, course)
-    if student is None or days is None:
+    if not student or days is None or days != days:
         raise Misuse("Say who has how many days more: STUDENT=anna DAYS=2.")
+    if is_odd(student) or len(student.encode()) > LONGEST_NAME:
+        raise Misuse(f"{one_line(student)} cannot be a student's name.")
+    known = student in students(course.folder) or (course.folder / "submitted" / student).exists()
     extend(course, assignment, student, days)
-    if student not in students(course.folder) and not (course.folder / "submitted" / student).exists():
+    if not known:
         say(console(), f"nbgrader does not know {one_line(student)} yet: look whether that is the name.")
     say(console(), f"{one_line(student)} has {number(days)} days more for {assignment}, from the next round on.")
 

@@ -20,6 +20,10 @@ class ExitStatus(IntEnum):
     INTERRUPTED = 130
 
 
+class Ended(SystemExit):
+    """A signal has ended the command, and nothing else has: whoever takes a SystemExit for a library's lets this by."""
+
+
 class Misuse(Exception):
     """The command was used wrongly: a sentence, and nothing was checked.
 

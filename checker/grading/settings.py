@@ -53,7 +53,8 @@ _Markdown = Annotated[
 _RUBRIC = _kind(list[_Markdown], 'use texts, such as ["names the maximum"], without nbgrader\'s marks')
 _TEXT = _kind(str, "use a text, in quotes")
 _AMOUNT = _kind(float, "use a number that is not negative", ge=0, lt=1e6)
-_DAYS = _kind(float, "use a number of days that is not negative", ge=0, lt=1e4)
+MOST_DAYS = 10_000  # of an extension
+_DAYS = _kind(float, f"use a number of days from 0 to less than {MOST_DAYS}", ge=0, lt=MOST_DAYS)
 _WHOLE = _kind(int, "use a whole number that is not negative", ge=0, lt=1_000_000)
 _DETAIL = _kind(Detail, "use 'full', 'finding' or 'points'")
 _POLICY = _kind(Literal["none", "zero", "per day"], "use 'none', 'zero' or 'per day'")

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
+import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import FrameType
@@ -77,18 +78,25 @@ class Watcher:
 
     def _changes(self) -> Iterator[set[Path]]:
         """The files that have changed, after each change, and nothing every now and then."""
-        wanted = {str(path) for path in self.puzzles}
+        wanted = {str(path): path for path in self.puzzles} | {os.path.realpath(path): path for path in self.puzzles}
         try:
-            for changes in watch(
-                *self.folders,
-                watch_filter=lambda _, path: path in wanted,
-                debounce=LONGEST,
-                step=SETTLED,
-                rust_timeout=TICK,
-                yield_on_timeout=True,
-                recursive=False,
-            ):
-                yield {Path(path) for _, path in changes}
+            while True:
+                folders = [*self.folders, *{Path(os.path.realpath(p)).parent for p in self.puzzles if p.is_symlink()}]
+                these = _which(self.folders)
+                for changes in watch(
+                    *dict.fromkeys(folders),
+                    watch_filter=lambda _, path: path in wanted,
+                    debounce=LONGEST,
+                    step=SETTLED,
+                    rust_timeout=TICK,
+                    yield_on_timeout=True,
+                    recursive=False,
+                ):
+                    yield {wanted[path] for _, path in changes}
+                    now = _which(self.folders)
+                    if now != these and None not in now:
+                        break  # another folder has taken its place, and the system only tells of the old one
+                yield {path for path in self.checked if self._differs(path)}
         except (OSError, RuntimeError) as problem:  # such as: the system lends no more watches
             raise Misuse(
                 f"The folders cannot be watched: {problem}. Try: WATCHFILES_FORCE_POLLING=1 make watch"
@@ -98,7 +106,7 @@ class Watcher:
         """Check what was saved, as soon as no other check is going on, and speak of what has vanished."""
         now = time.monotonic()
         self.saved |= changed
-        self.missed |= {path: now for path in changed if not path.exists()}
+        self.missed |= {path: now for path in changed if not path.is_file()}
         if self.check is not None:
             if self.check.is_alive():
                 if any(path in self.saved and self._differs(path) for path in self.checking):
@@ -109,10 +117,10 @@ class Watcher:
             else:  # nobody has seen its verdicts
                 self.saved |= set(self.checking)
             self.check = None
-        back = {path for path in self.missed if path.exists()}
+        back = {path for path in self.missed if path.is_file()}
         gone = [path for path, since in self.missed.items() if path not in back and now - since > GONE]
         waiting = self.saved | back
-        saved = [path for path in self.puzzles if path in waiting and path.exists() and not self._echo(path, now)]
+        saved = [path for path in self.puzzles if path in waiting and path.is_file() and not self._echo(path, now)]
         self.saved.clear()
         self.missed = {p: since for p, since in self.missed.items() if p not in back and p not in gone}
         for path in gone:
@@ -162,7 +170,7 @@ class Watcher:
 
     def _differs(self, path: Path) -> bool:
         """Whether a file holds something else than when its check began."""
-        return path.exists() and _content(path) != self.checked[path]
+        return path.is_file() and _content(path) != self.checked[path]
 
     def _echo(self, path: Path, now: float) -> bool:
         """Whether this text was checked only just now."""
@@ -226,6 +234,11 @@ def _end(number: int, frame: FrameType | None) -> None:
     for one in _ENDING:
         signal.signal(one, signal.SIG_IGN)
     sys.exit(128 + number)
+
+
+def _which(folders: Iterable[Path]) -> list[int | None]:
+    """Which folders these are, whatever their names."""
+    return [folder.stat().st_ino if folder.is_dir() else None for folder in folders]
 
 
 def _content(path: Path) -> bytes:

@@ -16,16 +16,21 @@ from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile, ZipFile
+from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from nbgrader.api import Gradebook
 from nbgrader.exchange import ExchangeError
 from nbgrader.exchange.default import ExchangeCollect
 from nbgrader.plugins import ExtractorPlugin, FileNameCollectorPlugin
 
+from checker.course.clean import one_line
 from checker.grading import settings
 from checker.grading.found import MOST_DEEP, Download, any_handed_in, download
+from checker.nbgrader.gradebook import when
+from checker.nbgrader.students import is_odd
 
+OURS = ("timestamp.txt", "submission_secret.txt")  # which nbgrader takes for its own
+LONGEST_NAME = 200  # bytes of a file's name: file systems take 255, and nbgrader puts something before it
 MOST_BYTES, MOST_FILES = 100 << 20, 1000  # in a student's own archive
 _NO_ARCHIVE = (OSError, BadZipFile, zlib.error, EOFError, ValueError, RuntimeError, NotImplementedError)
 
@@ -49,7 +54,7 @@ class CollectAllowed(ExchangeCollect):
         """What a submission's name says. Anybody may write to the exchange: nbgrader would stop at an odd name."""
         try:
             record: dict[str, Any] = super()._path_to_record(path)
-            odd = record["username"] in ("", ".", "..") or not stat.S_ISDIR(Path(path).lstat().st_mode)
+            odd = is_odd(record["username"]) or not stat.S_ISDIR(Path(path).lstat().st_mode)
         except (ValueError, OverflowError, OSError, ExchangeError):
             odd = True
         if odd:
@@ -84,7 +89,7 @@ class CollectAllowed(ExchangeCollect):
         if self.update and settings.read(Path(course.root)).allowed_attempts(course.assignment_id):
             for record in self.src_records:
                 folder = course.format_path(course.submitted_directory, record["username"], course.assignment_id)
-                collected = course.get_existing_timestamp(folder)
+                collected = when(course, Path(folder))
                 if collected is not None and collected > record["timestamp"]:
                     self.log.warning("%s was collected from %s, and does not count", collected, record["username"])
                     shutil.rmtree(folder)
@@ -179,13 +184,27 @@ class Unpack(ExtractorPlugin):
                 if students and (len(members) > MOST_FILES or sum(one.file_size for one in members) > MOST_BYTES):
                     raise ValueError("it holds more than a submission does")
                 folder.mkdir(parents=True, exist_ok=True)
-                archive.extractall(folder)  # never outside of the folder, whatever the names in it
+                for member in members:
+                    self._extract(archive, member, folder)
         except _NO_ARCHIVE as problem:
             self.log.warning("%s cannot be unpacked, and was left out: %s", path, problem)
             return
         if not students:
             for inner in sorted(folder.rglob("*.zip")):
                 self._unpack(inner, inner.with_suffix(""), students=True)
+
+    def _extract(self, archive: ZipFile, member: ZipInfo, folder: Path) -> None:
+        """Unpack one file, never outside of the folder; a name that is too long for a file becomes shorter."""
+        *above, name = member.filename.split("/")
+        if len(name.encode()) > LONGEST_NAME:
+            suffix = Path(name).suffix[:16]
+            kept = name.encode()[: LONGEST_NAME - len(suffix.encode())].decode(errors="ignore")
+            member.filename = "/".join([*above, kept + suffix])
+        try:
+            archive.extract(member, folder)
+        except OSError as problem:
+            name = one_line(member.filename)
+            self.log.warning("%s in %s was left out: %s", name, archive.filename, problem.strerror or problem)
 
 
 class WhoseFile(FileNameCollectorPlugin):
@@ -201,6 +220,9 @@ class WhoseFile(FileNameCollectorPlugin):
             self.log.warning("%s has no name as Canvas or Moodle writes it", path)
             return None
         student, file = self._names[path]
+        if is_odd(student) or file in OURS:
+            self.log.warning("%s was left out: its name cannot be a student's", path)
+            return None
         return {"student_id": student, "file_id": file}
 
     @cached_property

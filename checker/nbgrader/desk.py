@@ -24,8 +24,11 @@ from nbgrader.exchange import ExchangeError, ExchangeFactory
 from nbgrader.utils import parse_utc
 
 from checker.course import ladder
+from checker.course.clean import one_line
+from checker.course.status import Ended
 from checker.grading import settings
-from checker.nbgrader.gradebook import Grades
+from checker.nbgrader.gradebook import Grades, when
+from checker.nbgrader.students import is_odd
 
 Tell = Callable[[], None]  # one more is done
 
@@ -60,6 +63,14 @@ class _Feedback(_Some, GenerateFeedback):
     """`nbgrader generate_feedback`."""
 
 
+class _Folders(CourseDirectory):
+    """A course's folders. What a student calls a time may be none."""
+
+    def get_existing_timestamp(self, dest_path: str) -> datetime | None:
+        """When what lies there was handed in."""
+        return when(super(), Path(dest_path))
+
+
 class Desk:
     """An assignment on an instructor's desk. What nbgrader has to say is in `said`."""
 
@@ -71,7 +82,7 @@ class Desk:
         self.app = ExportApp(log_level=logging.ERROR)
         self.app.load_cwd_config = False
         self.app.initialize([], root=str(course.folder))
-        self.folders: Any = CourseDirectory(parent=self.app, root=str(course.folder), assignment_id=assignment)
+        self.folders: Any = _Folders(parent=self.app, root=str(course.folder), assignment_id=assignment)
         self.exchange: Any = ExchangeFactory(parent=self.app)
         self.app.coursedir = self.folders
 
@@ -142,7 +153,11 @@ class Desk:
 
     def handed_in(self) -> list[str]:
         """Who has a folder in `submitted/`."""
-        return sorted(Grades(parent=self.app).handed_in(self.assignment))
+        folders = sorted(Grades(parent=self.app).folders(self.assignment))
+        for name in filter(is_odd, folders):
+            sentence = f"submitted/{one_line(name)} was left out: that cannot be a student's name"
+            self.said += [sentence] if sentence not in self.said else []
+        return [name for name in folders if not is_odd(name)]
 
     def is_graded(self, student: str) -> bool:
         """Whether what was autograded is what is there now."""
@@ -177,6 +192,8 @@ class Desk:
             with _heard(step.log, least, self.said), warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # nbgrader's dependencies warn whoever programs them
                 step.start()
+        except Ended:
+            raise
         except (NbGraderException, ExchangeError, SystemExit) as problem:
             raise Stopped(self.said[-1] if self.said else str(problem)) from problem
         finally:

@@ -24,6 +24,7 @@ from checker.grading.export import harmless
 from checker.grading.found import any_handed_in
 from checker.nbgrader.filled import GRADED, NEEDS_GRADING, NOT_HANDED_IN
 from checker.nbgrader.notebook import MOST_CELLS, own_words
+from checker.nbgrader.students import is_odd
 from checker.submission.read import CODE_LIMIT
 
 COLUMNS = (
@@ -75,7 +76,11 @@ class Grades(ExportPlugin):
                     }
 
     def handed_in(self, assignment: str) -> Iterator[str]:
-        """Who has a folder in `submitted/` for an assignment."""
+        """Who has a folder in `submitted/` for an assignment; nobody whose name is none."""
+        return (name for name in self.folders(assignment) if not is_odd(name))
+
+    def folders(self, assignment: str) -> Iterator[str]:
+        """The names of all folders in `submitted/` for an assignment."""
         pattern = self._folder("submitted", "*", assignment)
         for path in Path(pattern.anchor).glob(str(pattern.relative_to(pattern.anchor))):
             yield path.parts[pattern.parts.index("*")]
@@ -104,7 +109,7 @@ class Grades(ExportPlugin):
 
     def is_graded(self, assignment: str, submitted: Path, autograded: Path) -> bool:
         """Whether what was graded is what is there now: it may have been replaced since, or nbgrader have failed."""
-        times = [self.parent.coursedir.get_existing_timestamp(str(folder)) for folder in (submitted, autograded)]
+        times = [when(self.parent.coursedir, folder) for folder in (submitted, autograded)]
         if not autograded.is_dir() or times[0] != times[1]:
             return False
         if assignment not in _IDS:
@@ -122,6 +127,15 @@ class Grades(ExportPlugin):
             or was.source == own_words(cell.text)
             for cell, was in zip(now.cells, then, strict=False)
         )
+
+
+def when(coursedir: Any, folder: Path) -> datetime | None:
+    """When what lies here was handed in; None if nothing says so that is a time. nbgrader would stop."""
+    try:
+        found: datetime | None = coursedir.get_existing_timestamp(str(folder))
+    except (AttributeError, ValueError, OSError, OverflowError):  # AttributeError: it calls what it does not have
+        return None
+    return found
 
 
 def rows_of(folder: Path) -> list[dict[str, Any]]:

@@ -28,6 +28,7 @@ from checker.nbgrader.filled import GRADED, NEEDS_GRADING, NOT_HANDED_IN
 from checker.nbgrader.folder import make
 
 Tell = Callable[[str, int, int], None]  # what is done, how many of how many
+NOT_GRADED = "nbgrader could not grade it"
 BY_HAND = "Something in it is graded by hand"
 
 
@@ -144,6 +145,7 @@ def _autograde(desk: Desk, known: _Known, tell: Tell, made: Round) -> None:
     count = iter(range(1, len(students) + 1))
     desk.autograde(students, lambda: tell("grading", next(count), len(students)))
     made.new = [name for name in students if desk.is_graded(name)]
+    made.faults |= dict.fromkeys(students.keys() - {*made.new} - made.faults.keys(), NOT_GRADED)
     known.graded |= dict.fromkeys(made.new, terms)
     known.keep(desk)
 
@@ -228,7 +230,7 @@ def _sum_up(desk: Desk, why: dict[str, str], made: Round) -> None:
         if row["status"] == GRADED:
             made.graded[student] = row["score"]
         elif row["status"] == NEEDS_GRADING:
-            made.waiting[student] = why.get(student, BY_HAND).rstrip(".")
+            made.waiting[student] = why.get(student, made.faults.get(student, BY_HAND)).rstrip(".")
         elif row["status"] == NOT_HANDED_IN:
             made.absent.append(student)
     made.new = [name for name in made.new if name in made.graded]

@@ -1,12 +1,21 @@
-"""Who is in nbgrader's gradebook, without nbgrader, which takes two seconds to import."""
+"""Who is in nbgrader's gradebook, without nbgrader, which takes two seconds to import; and who may be."""
 
 from __future__ import annotations
 
 import contextlib
 import sqlite3
+import unicodedata
 from pathlib import Path
 
 from checker.course.status import Misuse
+
+
+def is_odd(name: str) -> bool:
+    """Whether this can be nobody's name: it hides or leads elsewhere, or gives orders to whatever shows it.
+
+    nbgrader would stop at some of these, and everybody who comes after them would have no grade.
+    """
+    return not name or name.startswith(".") or any(unicodedata.category(c) in ("Cc", "Cs") for c in name)
 
 
 def students(course: Path) -> set[str]:

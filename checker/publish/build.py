@@ -20,7 +20,7 @@ from checker.report.screen import plain
 from checker.report.terminal import report
 
 AROUND = """\
-These nine are the spine. Beside them stand rungs to take when they help. `make progress` shows both, and what comes next."""
+These nine are the spine, and beside it stand rungs to take when they help. `make progress` says what comes next."""
 PARTS = "docs/parts"  # of several lessons
 EXAMPLES = {"refused": "tests/wrong/p1_padding_loaded_as_zero.py"}
 

@@ -24,12 +24,13 @@ from checker.box.protocol.launch import Launch
 from checker.box.protocol.records import BLOCK, DOT, HELD, OPERATION, STORE, Record
 
 
-def _words(text: str) -> frozenset[str]:
+def words(text: str) -> frozenset[str]:
+    """The words of a text: names of operations."""
     return frozenset(text.split())
 
 
 # Names in the namespace aten; one that ends in _ is that operation in place.
-OPERATIONS = _words("""
+OPERATIONS = words("""
     mm bmm addmm baddbmm
     view _unsafe_view _reshape_alias alias detach transpose t permute unsqueeze squeeze expand slice select
     split split_with_sizes unbind cat stack clone copy lift_fresh _to_copy diagonal flip

@@ -12,7 +12,7 @@ from checker.submission.refusals import not_taken
 CONTEXT = "ctx"
 _CONTEXTS_OWN = frozenset({"save_for_backward", "saved_tensors"})
 _AUTOGRADS = frozenset(  # of a context, and not to be used
-    "needs_input_grad to_save dirty_tensors non_differentiable materialize_grads metadata saved_variables".split()
+    {"needs_input_grad", "to_save", "dirty_tensors", "non_differentiable", "materialize_grads", "metadata"}
 )
 _TRITON = frozenset({"cdiv", "next_power_of_2"})
 _IMPORT = "from checker.train.kernels import {}"
