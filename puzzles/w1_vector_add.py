@@ -85,7 +85,8 @@
 # | `n` | length of the vectors, at least 1 |
 # | `BLOCK_SIZE` | elements of a program, a power of two |
 #
-# Neighbours are 1 element apart.
+# Neighbours are 1 element apart. A vector can have more than $2^{31}$ elements, where 32 bits end: every stub of the
+# course has a `.to(tl.int64)` for that, and you can forget about it.
 #
 # ## The traffic bound
 #
@@ -112,9 +113,6 @@ def vector_add_kernel(x_ptr, y_ptr, z_ptr, n, BLOCK_SIZE: tl.constexpr):
 
 
 # %% [markdown]
-# (`.to(tl.int64)` is there because a vector can have more than $2^{31}$ elements, where 32 bits end. Every stub of the
-# course does this for you.)
-#
 # ## How to check
 #
 # In a terminal, type `make check PUZZLE=w1`, or start `make watch`, which checks whenever you save the file. In a
@@ -152,31 +150,6 @@ def double_kernel(x_ptr, y_ptr, n, BLOCK_SIZE: tl.constexpr):
 #
 # ![Ten elements of x in memory, 10 to 19, and three programs of four lanes below them. Each lane with an offset below 10 loads its element, doubles it and stores it to y. Lanes 2 and 3 of program 2 have the offsets 10 and 11: they are masked off, hold 0, and neither load nor store.](../docs/figures/addresses.svg)
 #
-# Now give your kernel what it lacks.
-#
-# ## Hints
-#
-# `make hint PUZZLE=w1` shows one at a time.
-#
-# <details><summary>1: a nudge</summary>
-#
-# x, y and z have the same length. How many blocks of offsets do you need, and how many masks?
-#
-# </details>
-# <details><summary>2: the mask</summary>
-#
-# Compare `offsets` with `n`, the length of all three vectors. Both loads and the store take the same mask.
-#
-# </details>
-# <details><summary>3: nearly there</summary>
-#
-# `mask = offsets < n`. Load one block from `x_ptr + offsets` and one from `y_ptr + offsets`, both with
-# `mask=mask, other=0.0`. Store their sum to `z_ptr + offsets`, with `mask=mask`.
-#
-# </details>
-#
-# ## Experiments
-#
 # `run` launches a kernel without a GPU, on *Triton's interpreter*, as the checker does: one program after the other,
 # and each `tl` function as an operation of NumPy. Every address is checked before it is used. `grid=3` stands for the
 # square brackets. In a terminal, `run` does nothing, in this lesson and in all others: there, read the answers.
@@ -211,6 +184,31 @@ run(double_kernel, x_ptr=x, y_ptr=y, n=10, BLOCK_SIZE=4, grid=3)
 # the whole launch with an error that names no line.
 #
 # </details>
+#
+# Now give your kernel what it lacks.
+#
+# ## Hints
+#
+# `make hint PUZZLE=w1` shows one at a time.
+#
+# <details><summary>1: a nudge</summary>
+#
+# x, y and z have the same length. How many blocks of offsets do you need, and how many masks?
+#
+# </details>
+# <details><summary>2: the mask</summary>
+#
+# Compare `offsets` with `n`, the length of all three vectors. Both loads and the store take the same mask.
+#
+# </details>
+# <details><summary>3: nearly there</summary>
+#
+# `mask = offsets < n`. Load one block from `x_ptr + offsets` and one from `y_ptr + offsets`, both with
+# `mask=mask, other=0.0`. Store their sum to `z_ptr + offsets`, with `mask=mask`.
+#
+# </details>
+#
+# ## Experiments
 #
 # **Predict.** The launch is one of your own kernel, with n = 1000 and `BLOCK_SIZE=256`. Write a guess in place of each
 # `...`. Once it is accepted, your own kernel answers. Guesses are not graded.

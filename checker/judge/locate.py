@@ -16,7 +16,7 @@ from checker.judge.evidence import Locator, element_name, has_columns, listed, t
 from checker.judge.factors import SMALL_ERROR, one_factor
 from checker.judge.general import finding
 from checker.judge.notes import Loss, Note
-from checker.judge.patterns import common_sizes, rounded_to
+from checker.judge.patterns import common_sizes, rounded_to, says_how_rounded
 from checker.judge.precision import BITS
 from checker.judge.wrong import MOST_EXAMPLES, Wrong
 
@@ -75,8 +75,9 @@ def located(items: list[Wrong], failed: list[Case], right: list[Case], where: Lo
 
 def _rounded(items: list[Wrong]) -> Finding | None:
     """The finding on outputs that were rounded to 16 bits, if that is all that is wrong with them."""
-    types = {rounded_to(i.outputs[n], i.expected[n]) for i in items for n in i.wrong}
-    kind = types.pop()
+    outputs = [(i, n) for i in items for n in i.wrong if says_how_rounded(i.outputs[n])]
+    types = {rounded_to(i.outputs[n], i.expected[n]) for i, n in outputs}
+    kind = types.pop() if types else None
     if types or kind is None:
         return None
     names = dict.fromkeys(tensor_name(n) for i in items for n in i.wrong)

@@ -14,12 +14,21 @@ from checker.course.puzzle import Expected
 ENOUGH = 16  # values that all lie on a grid by more than chance
 
 
+def _telling(actual: Array) -> Array:
+    return actual[np.isfinite(actual) & (actual != 0)]
+
+
+def says_how_rounded(actual: Array) -> bool:
+    """Whether an output has enough values to say to which type they were rounded."""
+    return _telling(actual).size >= ENOUGH
+
+
 def rounded_to(actual: Array, expected: Expected) -> str | None:
     """The type of 16 bits that all of an output was rounded to, another one than its own; or None.
 
     And that is all that is wrong with it.
     """
-    values, right = actual[np.isfinite(actual) & (actual != 0)], expected.values
+    values, right = _telling(actual), expected.values
     if values.size < ENOUGH:
         return None
     with np.errstate(all="ignore"):

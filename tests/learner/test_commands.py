@@ -131,7 +131,7 @@ def test_a_terminal_gets_colours_unless_it_wants_none(course: Course) -> None:
     assert status == 0 and not re.search(r"\x1b\[[0-9;]*(3|4|9|10)\d", sent)
     words = re.sub(r"\x1b\[[0-9;]*m|[\s┏━┓┃┗┛]", "", sent)  # rich before 14.1 draws a frame around the heading
     code = re.sub(r"\s", "", solution_text("p1"))
-    assert words.startswith(code + "Puzzle1:thesolution,partbypart") and "```" not in words
+    assert words.startswith(code + "Puzzlep1:thesolution,partbypart") and "```" not in words
 
 
 @pytest.mark.parametrize("verb", ["hint", "progress", "solution", "reset"])

@@ -107,5 +107,5 @@ def test_outside_of_a_notebook_too(course: Course) -> None:
         text=True,
         check=True,
     )
-    assert shown(done.stdout) == [1, 1] and "There is no p9" in done.stdout
+    assert shown(done.stdout) == [1, 1] and "There is no puzzle 9" in done.stdout
     assert course.progress == "puzzle p1: not solved, 1 hint seen\n"

@@ -335,7 +335,7 @@ def test_every_lessons_cell_runs_as_it_stands(cell: Kernel) -> None:
 
 def test_misuse_in_a_notebook_is_a_sentence(cell: Kernel) -> None:
     cell("from checker.notebook import predict")
-    wrong = {"'p5', z=1": "has no question 'z'", "'p5', k_reads=True": "is not a number", "9": "There is no p9"}
+    wrong = {"'p5', z=1": "has no question 'z'", "'p5', k_reads=True": "is not a number", "9": "There is no puzzle 9"}
     for arguments, sentence in wrong.items():
         shown = cell(f"predict({arguments})")["text/plain"]
         assert sentence in shown and "failed" not in shown

@@ -47,7 +47,7 @@ def test_what_is_written_can_be_read(progress: Progress) -> None:
 
 
 def test_a_file_that_has_numbers_gets_ids_at_the_next_change(tmp_path: Path) -> None:
-    numbered = ["p7: not solved, 1 hint seen", "p2: solved 2025-01-01 10:00"]
+    numbered = ["puzzle 7: not solved, 1 hint seen", "puzzle 2: solved 2025-01-01 10:00"]
     old = "\n".join([ABOUT, *numbered, "puzzle p2: not solved, 3 hints seen"])
     (tmp_path / NAME).write_text(old)
     found = opened(tmp_path)
@@ -321,15 +321,19 @@ def test_a_check_tells_of_damage_in_its_report(course: Course) -> None:
     assert "progress.txt.bak" not in course.run("check", "1", "--no-compile").stdout
 
 
+BESIDE = [rung for rung in ladder.LADDER if rung.helps]
+
+
 def test_the_table_shows_it_all_in_40_columns(course: Course) -> None:
-    first, second, third, *_ = STEMS
+    order = sorted(STEMS, key=lambda id: id not in ladder.SPINE)
+    first, second, third, *_ = order
     reached = f"puzzle {first}: solved 2025-01-01 10:00, 2 hints seen\npuzzle {second}: solved\n"
     (course.root / NAME).write_text(f"{ABOUT}\n{reached}")
     done = course.run("progress", COLUMNS="40")
     assert all(len(line) <= 40 for line in done.stdout.split("\n"))
     rows = [line for line in done.stdout.split("\n") if re.match("[✓○]", line)]
     assert [row[0] for row in rows] == ["✓", "✓", *"○" * (len(STEMS) - 2)]
-    assert [row.split()[1] for row in rows] == list(STEMS)
+    assert [row.split()[1] for row in rows] == order and all(f"   {one.helps[:20]}" in done.stdout for one in BESIDE)
     hints, predictions = "2 of 3", f"0 of {len(catalog.load(first).questions)}"
     assert "2025-01-01" in rows[0] and re.search(rf" {hints} +{predictions}$", rows[0])
     assert done.stdout.rstrip().endswith(f"puzzles/{STEMS[third]}.py")

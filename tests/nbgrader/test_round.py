@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 from nbgrader.api import Gradebook
 
 from checker.commands.cli import cli
-from checker.course.status import Misuse
+from checker.course.status import Ended, Misuse
 from tests.conftest import SOLUTION
 from tests.nbgrader.conftest import ASSIGNMENT, RIGHT, Course, Notebook, copied, filled
 
@@ -221,6 +221,63 @@ def test_what_a_platform_exports_is_collected(course: Course) -> None:
             ("doe_8", ""),
             ("wuli_7", "100.0"),
         ]
+
+
+NEVER_A_NAME = ("bo\nb", b"b\xff".decode(errors="surrogateescape"), ".hid", "b\x1b[2J")
+
+
+def test_a_name_that_is_none_costs_nobody_else_a_grade(after: tuple[Course, str], tmp_path: Path) -> None:
+    """In the exchange, to which anybody may write, and where the instructor has put something by hand."""
+    with copied(after[0].folder.parent, tmp_path / "names") as course:
+        inbound = course.exchange / "flash-puzzles" / "inbound"
+        for name in NEVER_A_NAME:
+            shutil.copytree(next(inbound.glob("right+*")), inbound / f"{name}+{ASSIGNMENT}+2030-01-01 00:00:00 UTC+x")
+            shutil.copytree(course.folder / "submitted" / "right", course.folder / "submitted" / f"{name}2")
+        course.hand_in("zoe", filled(RIGHT))
+        done = typed(course, "round", "p1")
+        assert done.exit_code == 0 and course.scores()["zoe"] == 100.0, done.output
+        assert "cannot be a student's name" in " ".join(done.output.split()) and "\x1b" not in done.output
+
+
+@pytest.mark.parametrize("said", [b"garbage", b"\xff", b"2040-01-01 00:00:00 UTC"], ids=["text", "bytes", "a time"])
+def test_what_calls_itself_a_time_costs_nobody_a_grade(said: bytes, after: tuple[Course, str], tmp_path: Path) -> None:
+    """Laid there by hand; and a student's own, from a platform, says nothing at all."""
+    with copied(after[0].folder.parent, tmp_path / "time") as course:
+        (course.folder / "submitted" / "right" / ASSIGNMENT / "timestamp.txt").write_bytes(said)
+        archive = course.folder / "downloaded" / ASSIGNMENT / "archive"
+        archive.mkdir(parents=True)
+        (archive / "bob_7_9_timestamp.txt").write_bytes(said)
+        (archive / f"bob_7_10_{ASSIGNMENT}.py").write_text(SOLUTION)
+        done = typed(course, "round", "p1")
+        assert done.exit_code == 0, done.output
+        assert (course.scores()["right"], course.scores()["bob_7"]) == (100.0, 100.0)
+        assert "bob_7" not in done.output.partition("Late:")[2].partition("Not handed in")[0]
+
+
+def test_what_one_student_has_packed_costs_nobody_behind_it_a_grade(course: Course) -> None:
+    """A file's name that is too long with what Moodle puts before it, and one that leads elsewhere."""
+    archive = course.folder / "downloaded" / ASSIGNMENT / "archive"
+    archive.mkdir(parents=True)
+    with zipfile.ZipFile(archive / "all.zip", "w") as packed:
+        for name in ("Anna A_11_assignsubmission_file_/p1.py", f"Bo B_12_assignsubmission_file_/{chr(0x5B57) * 90}.py"):
+            packed.writestr(name, SOLUTION)
+        for name in (".._13_assignsubmission_file_/p1.py", "Zoe Z_14_assignsubmission_file_/p1.py"):
+            packed.writestr(name, SOLUTION)
+    done = typed(course, "round", "p1")
+    assert done.exit_code == 0 and "3 graded" in done.output, done.output
+    assert not (course.folder / ASSIGNMENT).exists()
+
+
+@pytest.mark.parametrize("number", [143, 129])
+def test_a_round_that_is_told_to_end_ends(number: int, course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+    """nbgrader leaves by SystemExit as well, which is a step that has failed."""
+
+    def ended(self: object) -> None:
+        raise Ended(number)
+
+    course.put("anna", filled(RIGHT))
+    monkeypatch.setattr("nbgrader.converters.Autograde.start", ended)
+    assert typed(course, "round", "p1").exit_code == number
 
 
 def test_points_by_hand_count_and_are_told_when_something_else_was_handed_in(

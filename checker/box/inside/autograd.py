@@ -47,7 +47,7 @@ class ByPyTorch(Exception):
     """An operation that computes, where only kernels are to."""
 
 
-class _Connecting(pytorch.Counted):
+class _Connecting(pytorch.Counted):  # type: ignore[no-untyped-call]
     """Refuses what computes: these functions are to arrange tensors, and to launch kernels."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -235,9 +235,9 @@ def called(loaded: list[tuple[Any, int]], launch: Launch) -> tuple[list[bytes], 
             returned["o"] = functions.believed(o, {"O": launch.tensors["q"]})["O"]
             for name, value in vars(ctx).items():
                 if not _is_plain(value):
+                    what = type(value).__name__.lower()
                     raise functions.WrongResult(
-                        f"ctx.{name} holds {type(value).__name__}: autograd frees only what ctx.save_for_backward "
-                        "keeps, and attributes are for numbers"
+                        f"ctx.{name} holds a {what}: autograd frees only what ctx.save_for_backward keeps"
                     )
             return o
 
