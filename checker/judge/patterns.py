@@ -15,7 +15,8 @@ ENOUGH = 16  # values that all lie on a grid by more than chance
 
 
 def _telling(actual: Array) -> Array:
-    return actual[np.isfinite(actual) & (actual != 0)]
+    told: Array = actual[np.isfinite(actual) & (actual != 0)]
+    return told
 
 
 def says_how_rounded(actual: Array) -> bool:

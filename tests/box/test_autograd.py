@@ -184,7 +184,7 @@ def test_what_lies_on_the_cpu_wherever_q_lies_is_an_error(host: Host, direction:
     "line",
     [
         "p = torch.empty(2, 3, device=q.device)",
-        "p = torch.full((), 2.0) * q",  # a single number
+        "p = torch.full((), 2.0)",  # a single number
         "p = torch.zeros_like(q)",
         "p = q.new_zeros(2)",
         "p = q.to(torch.float32)",
@@ -196,8 +196,27 @@ def test_what_lies_where_q_lies_is_none(host: Host, line: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "line", ["p = q @ q.transpose(2, 3)", "p = torch.softmax(q, 3)", "p = 2 * q", "p = (q > 0).all()"]
+)
+@pytest.mark.parametrize("direction", [FORWARD, BACKWARD])
+def test_what_computes_in_a_kernels_place_is_an_error(host: Host, direction: str, line: str) -> None:
+    if direction == FORWARD:
+        said = complaint(host, f"{line}; {RIGHT}")
+    else:
+        said = complaint(host, backward=f"{line.replace('q', 'do')}; {RETURNED}")
+    assert said[0] == "ByPyTorch"
+
+
+def test_launches_that_no_gpu_takes_are_errors(host: Host) -> None:
+    assert "for B, which must be a number" in complaint(host, RIGHT.replace("B=8", "B=[q]"))[1]
+    assert "no GPU has so many programs" in complaint(host, RIGHT.replace("(3,)", "(1 << 20, 1 << 20)"))[1]
+
+
+@pytest.mark.parametrize(
     ("how", "message"),
     [
+        ({"forward": f"{RIGHT}; ctx.q = [1, (q,)]"}, "ctx.q holds a list"),
+        ({"forward": f"{RIGHT}; ctx.save_for_backward(o, v)", "backward": f"k.fill_(1.0); {RETURNED}"}, "changed O"),
         ({"forward": f"{RIGHT}; ctx.q = q"}, "ctx.q holds a tensor"),
         ({"forward": f"{RIGHT}; o = o[0]"}, "O has shape (1, 3, 5)"),
         ({"backward": "return dq, k, v"}, "it returned 3 values, and not 4"),

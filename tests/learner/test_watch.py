@@ -8,6 +8,7 @@ import os
 import pty
 import re
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -252,6 +253,38 @@ def test_a_file_that_vanishes_is_a_sentence(course: Course, start: Start) -> Non
     course.script("p1").unlink()
     watched.until("make reset PUZZLE=p1", SOON)
     assert "vanished" not in watched.settle()  # said once
+
+
+def test_another_folder_in_its_place_is_watched(course: Course, start: Start) -> None:
+    watched = start()
+    course.script("p1").write_text(STUB)
+    watched.until("not started", SOON)
+    folder = course.root / "puzzles"
+    shutil.copytree(folder, course.root / "new")
+    folder.rename(course.root / "old")
+    (course.root / "new").rename(folder)
+    watched.settle()
+    course.script("p1").write_text(RIGHT)
+    watched.until("accepted", SOON)
+
+
+def test_what_a_link_leads_to_is_watched(course: Course, start: Start, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "mine.py"
+    elsewhere.write_text(STUB)
+    course.script("p1").unlink()
+    course.script("p1").symlink_to(elsewhere)
+    watched = start()
+    elsewhere.write_text(RIGHT)
+    watched.until("accepted", SOON)
+
+
+def test_a_pipe_in_its_place_is_a_file_that_has_vanished(course: Course, start: Start) -> None:
+    watched = start()
+    course.script("p1").unlink()
+    os.mkfifo(course.script("p1"))
+    watched.until("has vanished", SOON)
+    course.script("p2").write_text(stub_text("p2") + "\n")
+    watched.until("not started", SOON)
 
 
 def test_two_files_at_once_give_two_reports_on_one_screen(course: Course, start: Start) -> None:

@@ -30,7 +30,6 @@ def test_the_solution_is_taken() -> None:
         LAUNCH.replace("Br=BLOCK)", "Br=BLOCK, num_warps=8, num_stages=2)"),
         LAUNCH.replace("n_q * d, d, n_q", "*q.stride()[1:3], n_q"),
         "    grid = (1, batch * heads)\n" + LAUNCH.replace("(triton.cdiv(n_q, BLOCK), batch * heads)", "grid"),
-        "    if ctx.needs_input_grad[0]:\n    " + LAUNCH,
         '    print("scale", ctx.scale)\n' + LAUNCH,
     ],
 )
@@ -55,6 +54,8 @@ def test_what_a_launch_may_need_is_taken(line: str) -> None:
         ("    x = ctx.__dict__\n", "attribute: "),
         ("    x = ctx.next_functions\n", "unknown-name: Nothing has set ctx.next_functions."),
         ("    ctx.saved_tensors = 1\n", "syntax: "),
+        ("    x = ctx.needs_input_grad\n", "attribute: This course does not allow ctx.needs_input_grad."),
+        ("    ctx.to_save = q\n", "attribute: This course does not allow ctx.to_save set."),
         ("    q.scale = 1\n", "syntax: "),
     ],
 )

@@ -36,8 +36,8 @@ _MAKERS = {torch.empty, torch.zeros, torch.ones, torch.full, torch.arange}
 
 # Of the namespace aten: what makes tensors, copies them, or looks at them otherwise.
 _CONNECTING = pytorch.words("""
-    empty zeros ones full empty_like zeros_like ones_like full_like empty_strided new_empty new_zeros new_ones new_full
-    new_empty_strided zero fill clone copy _to_copy contiguous lift_fresh
+    empty zeros ones full arange empty_like zeros_like ones_like full_like empty_strided new_empty new_zeros new_ones
+    new_full new_empty_strided zero fill clone copy _to_copy contiguous lift_fresh
     view _unsafe_view _reshape_alias alias detach transpose t permute unsqueeze squeeze expand slice select split
     split_with_sizes unbind as_strided stack cat
 """)
