@@ -205,13 +205,14 @@ predict("p1", y_0=..., idle_lanes=..., x_reads=...)
 
 # %% [markdown]
 # **Run.** `run` launches your kernel once on the interpreter, with arrays of your own. Write your guess down first.
-# What does y hold, as the cell stands? And what changes in either row if 88 becomes 89?
+# What does y hold, as the cell stands? What changes in either row if 88 becomes 89? And which `grid` and which
+# `BLOCK_SIZE` do you choose for 5 rows of 300 columns?
 #
 # <details><summary>Answer</summary>
 #
-# Row 0 is 1 and twice nearly 0, as $e^{88} = 1.7 \cdot 10^{38}$ is still a number. $e^{89}$ is more than fp32 can
-# hold, so the sum is infinite: 89 gives $\infty / \infty$ = NaN, and its neighbours give 0. Row 1 stays .6652,
-# .0900, .2447, because another program computes it.
+# Row 0 is 1 and twice nearly 0, as $e^{88} = 1.7 \cdot 10^{38}$ is still a number. $e^{89}$ is more than fp32 can hold,
+# so the sum is infinite: 89 gives $\infty / \infty$ = NaN, and its neighbours give 0. Row 1 stays .6652, .0900, .2447,
+# because another program computes it. Five rows of 300 need 5 programs, and a block of 512.
 #
 # </details>
 

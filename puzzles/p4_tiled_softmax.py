@@ -207,14 +207,16 @@ from checker.notebook import predict
 predict("p4", programs=..., x_reads=..., idle_lanes=...)
 
 # %% [markdown]
-# **Run.** Write your guess down before you run the cell. It launches the same tiles. Write `m[None, :]` for
-# `m[:, None]` where `m` is subtracted in the last loop. Does anything complain? And with `at_once = 2`?
+# **Run.** Write your guess down before you run the cell. It launches the same tiles. Write `m[None, :]` for `m[:,
+# None]` where `m` is subtracted in the last loop. Does anything complain? And with `at_once = 2`? You choose the grid
+# as well: how many programs would 1000 rows need, in tiles of 8?
 #
 # <details><summary>Answer</summary>
 #
 # Square tiles: nothing complains, and y is wrong. Column $j$ of a tile is shifted by the maximum of row $j$, so rows no
 # longer sum to 1. The last row even holds infinities, because three rows of its tile do not exist and have the maximum
-# $-\infty$. With tiles of two rows, the shapes (1, 2) and (2, 4) do not fit, and Triton says so.
+# $-\infty$. With tiles of two rows, the shapes (1, 2) and (2, 4) do not fit, and Triton says so. 1000 rows in tiles of
+# 8 need 125 programs.
 #
 # </details>
 

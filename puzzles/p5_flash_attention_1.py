@@ -169,8 +169,8 @@ def flash_attention_1_kernel(
 # For a machine with a GPU. The checker launches your kernel itself, with many shapes.
 #
 # **Block sizes.** The chip has room for $M$ numbers, and a tile of each of Q, K, V and O must fit. So the paper takes
-# $B_c = \lceil M / 4d \rceil$ and $B_r = \min(B_c, d)$. With 227 KB of shared memory, fp32 and d = 64,
-# $M / 4d$ is 227. Rounded down to a power of two, $B_c = 128$, and $B_r = 64$.
+# $B_c = \lceil M / 4d \rceil$ and $B_r = \min(B_c, d)$. An H100 has room for 58,112 numbers of fp32. With d = 64, $M /
+# 4d$ is 227. Rounded down to a power of two, $B_c = 128$, and $B_r = 64$.
 
 # %%
 def flash_attention_1(q, k, v, scale):
@@ -258,13 +258,14 @@ predict("p5", k_reads=..., o_writes=..., q_reads=...)
 # %% [markdown]
 # **Run.** Write your guess down before you run the cell, which is the same launch with `Bc=16`.
 #
-# 1. How often is each element of O read, and how often written? And with `Bc=64`?
+# 1. How often is each element of O read, and how often written? And with `Bc=64`? Which grid would 8 heads need?
 # 2. O starts from 0. Let it start from 5: `np.full_like(q, 5)` in place of `np.zeros_like(q)`. What changes in the
 #    result?
 #
 # <details><summary>Answers</summary>
 #
-# 1. 4 times each way, once for each tile of keys. With `Bc=64` there is one tile of keys: once each way.
+# 1. 4 times each way, once for each tile of keys. With `Bc=64` there is one tile of keys: once each way. 8 heads need
+#    8 programs, whatever their length.
 # 2. Nothing. The first visit multiplies the old O by `li`, which is 0.
 #
 # </details>

@@ -16,8 +16,8 @@
 # ## What you will build
 #
 # A kernel that writes the transpose of a matrix, `x.T.contiguous()`, tile by tile. Nothing is computed, so you can give
-# all your attention to addresses. From p4 on, every kernel works on tiles, and all of attention is made of them: a tile
-# of queries, a tile of keys, and the tile of scores between them.
+# all your attention to addresses. From p4 on, every kernel works on tiles, and all of attention is made of them. Take
+# it before p4 if tiles are new to you.
 #
 # ```
 #            x, 5 x 10                                 y, 10 x 5
