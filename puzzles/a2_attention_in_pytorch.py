@@ -39,9 +39,9 @@
 #
 # <!-- attention -->
 # Each row of Q is a *query*. Each row of K is a *key*, and the same row of V is its *value*. A *score* says how well a
-# query fits a key: their dot product, times a factor `scale` (often $1/\sqrt{d}$, which keeps scores from growing with the
-# width $d$ of a row). A softmax turns the scores of one query into *weights*, and its row of O is the mean of all values
-# with these weights:
+# query fits a key: their dot product, times a factor `scale` (often $1/\sqrt{d}$, which keeps scores from growing with
+# the width $d$ of a row). A softmax turns the scores of one query into *weights*, and its row of O is the mean of all
+# values with these weights:
 #
 # $$ s_{ij} = \text{scale} \cdot q_i \cdot k_j, \qquad m_i = \max_j s_{ij}, \qquad l_i = \sum_j e^{s_{ij} - m_i}, \qquad
 # o_i = \frac{1}{l_i} \sum_j e^{s_{ij} - m_i}\, v_j. $$

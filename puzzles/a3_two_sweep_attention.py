@@ -39,9 +39,9 @@
 #
 # <!-- attention -->
 # Each row of Q is a *query*. Each row of K is a *key*, and the same row of V is its *value*. A *score* says how well a
-# query fits a key: their dot product, times a factor `scale` (often $1/\sqrt{d}$, which keeps scores from growing with the
-# width $d$ of a row). A softmax turns the scores of one query into *weights*, and its row of O is the mean of all values
-# with these weights:
+# query fits a key: their dot product, times a factor `scale` (often $1/\sqrt{d}$, which keeps scores from growing with
+# the width $d$ of a row). A softmax turns the scores of one query into *weights*, and its row of O is the mean of all
+# values with these weights:
 #
 # $$ s_{ij} = \text{scale} \cdot q_i \cdot k_j, \qquad m_i = \max_j s_{ij}, \qquad l_i = \sum_j e^{s_{ij} - m_i}, \qquad
 # o_i = \frac{1}{l_i} \sum_j e^{s_{ij} - m_i}\, v_j. $$
@@ -89,18 +89,18 @@
 # ![One tile of queries, Q1, goes over two tiles of keys twice. Pass 1 loads K1, makes the scores 1 3 and has m = 3 and l = 1.14; with K2 and the scores 2 5 they become 5 and 1.20, which are final. Pass 2 loads K1 and V1, makes the scores again, has the weights .015 .112 and O = 2.40; with K2 and V2 the weights are .041 .831, and O = 36.88 is stored.](../docs/figures/two_passes.svg)
 #
 # <!-- heads -->
-# **Where a head begins.** A tensor of three dimensions needs two strides. Element $(h, i, c)$ of Q lies
-# $h \cdot \text{head stride} + i \cdot \text{row stride} + c$ elements after the first one. Do not assume that the head
-# stride is $n_q \cdot D$: a model often computes all heads as one matrix with heads · D columns, and then head 1 begins only
-# D elements after head 0. Q and O share their strides, and K and V share theirs.
+# **Where a head begins.** A tensor of three dimensions needs two strides. Element $(h, i, c)$ of Q lies $h \cdot
+# \text{head stride} + i \cdot \text{row stride} + c$ elements after the first one. Do not assume that the head stride
+# is $n_q \cdot D$: a model often computes all heads as one matrix with heads · D columns, and then head 1 begins only D
+# elements after head 0. Q and O share their strides, and K and V share theirs.
 #
-# **The ends.** Neither $n_q$ nor $n_k$ need be a multiple of a tile. A *query* past the end is loaded as 0, and what becomes
-# of it does not matter, as long as it is not stored. A *key* past the end is loaded as 0 as well, but then its score is 0,
-# and that is a vote: $e^0 = 1$. Which score has the exponential 0? Hide the score, and not only V's row: if all scores of a
-# query are near −100, the weight $e^{0 + 100}$ is infinite in fp32, and infinity times 0 is NaN.
+# **The ends.** Neither $n_q$ nor $n_k$ need be a multiple of a tile. A *query* past the end is loaded as 0, and what
+# becomes of it does not matter, as long as it is not stored. A *key* past the end is loaded as 0 as well, but then its
+# score is 0, and that is a vote: $e^0 = 1$. Which score has the exponential 0? Hide the score, and not only V's row: if
+# all scores of a query are near −100, the weight $e^{0 + 100}$ is infinite in fp32, and infinity times 0 is NaN.
 #
-# **Types.** `tl.dot` gives fp32, so scores, `mi`, `li` and `Pij` are fp32, and so is the sum `Oi`, until it is stored. The
-# product with `Vj` needs two tiles of one type: convert `Pij` to `Vj.dtype`.
+# **Types.** `tl.dot` gives fp32, so scores, `mi`, `li` and `Pij` are fp32, and so is the sum `Oi`, until it is stored.
+# The product with `Vj` needs two tiles of one type: convert `Pij` to `Vj.dtype`.
 # <!-- /heads -->
 #
 # If the four keys above lay in a tile of 8, each of the 4 missing ones would add $e^{0 - 5} = 0.007$ to `l`: 1.23

@@ -42,30 +42,31 @@
 # ## The gradients of attention
 #
 # <!-- gradients -->
-# Training has a loss: one number that depends on O, and so on Q, K and V. dX has the shape of X, and holds the derivative of
-# the loss with respect to each number of X. You get dO, and want dQ, dK and dV. P is computed again from LSE:
-# $P = e^{S - \mathrm{LSE}}$ takes no maximum and no sum, and nobody needs $n^2$ of memory to keep it.
+# Training has a loss: one number that depends on O, and so on Q, K and V. dX has the shape of X, and holds the
+# derivative of the loss with respect to each number of X. You get dO, and want dQ, dK and dV. P is computed again from
+# LSE: $P = e^{S - \mathrm{LSE}}$ takes no maximum and no sum, and nobody needs $n^2$ of memory to keep it.
 #
-# **A product backwards.** If $C = A B$, then $dA = dC\, B^T$ and $dB = A^T dC$. The shapes leave no other choice: with A
-# `(m, k)`, B `(k, n)` and dC `(m, n)`, the only product of dC and B that has A's shape is `(m, n)` times `(n, k)`. (And it is
-# right: $a_{ik}$ meets $b_{kj}$ in $c_{ij}$, so its derivative is $\sum_j dc_{ij}\, b_{kj}$.) Attention has two products:
+# **A product backwards.** If $C = A B$, then $dA = dC\, B^T$ and $dB = A^T dC$. The shapes leave no other choice: with
+# A `(m, k)`, B `(k, n)` and dC `(m, n)`, the only product of dC and B that has A's shape is `(m, n)` times `(n, k)`.
+# (And it is right: $a_{ik}$ meets $b_{kj}$ in $c_{ij}$, so its derivative is $\sum_j dc_{ij}\, b_{kj}$.) Attention has
+# two products:
 #
 # * $O = P V$ gives $dP = dO\, V^T$ and $dV = P^T dO$.
 # * $S = \text{scale} \cdot Q K^T$ gives $dQ = \text{scale} \cdot dS\, K$ and $dK = \text{scale} \cdot dS^T Q$.
 #
-# **The softmax backwards.** If one score of a query grows, its weight grows, and all weights are divided by a larger sum:
-# $\partial p_j / \partial s_k = p_j ([j = k] - p_k)$, where $[j = k]$ is 1 if $j$ is $k$, and 0 otherwise. So
+# **The softmax backwards.** If one score of a query grows, its weight grows, and all weights are divided by a larger
+# sum: $\partial p_j / \partial s_k = p_j ([j = k] - p_k)$, where $[j = k]$ is 1 if $j$ is $k$, and 0 otherwise. So
 #
 # $$ ds_k = \sum_j dp_j\, p_j ([j = k] - p_k) = p_k \left( dp_k - \sum_j p_j\, dp_j \right). $$
 #
-# The sum at the end runs over all keys, which no tile has. But $dp_j = do \cdot v_j$, so it is
-# $do \cdot \sum_j p_j v_j = do \cdot o$: a product of two rows that you are given. It is called **delta**, one number for
-# each query:
+# The sum at the end runs over all keys, which no tile has. But $dp_j = do \cdot v_j$, so it is $do \cdot \sum_j p_j v_j
+# = do \cdot o$: a product of two rows that you are given. It is called **delta**, one number for each query:
 #
 # $$ \text{delta}_i = \operatorname{rowsum}(dO_i \circ O_i), \qquad dS_{ij} = P_{ij} \circ (dP_{ij} - \text{delta}_i), $$
 #
 # where $\circ$ multiplies number by number. *In numbers*, with one query, two keys, width 1 and `scale` 1: let `q = 1`,
-# `k = 0 1.0986`, `v = 10 20` and `do = 2`. The scores are 0 and 1.0986, which is log 3, so LSE is $\log(1 + 3) = 1.3863$.
+# `k = 0 1.0986`, `v = 10 20` and `do = 2`. The scores are 0 and 1.0986, which is log 3, so LSE is $\log(1 + 3) =
+# 1.3863$.
 #
 # | | key 0 | key 1 | |
 # |---|---|---|---|

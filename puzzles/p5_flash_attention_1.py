@@ -37,9 +37,9 @@
 #
 # <!-- attention -->
 # Each row of Q is a *query*. Each row of K is a *key*, and the same row of V is its *value*. A *score* says how well a
-# query fits a key: their dot product, times a factor `scale` (often $1/\sqrt{d}$, which keeps scores from growing with the
-# width $d$ of a row). A softmax turns the scores of one query into *weights*, and its row of O is the mean of all values
-# with these weights:
+# query fits a key: their dot product, times a factor `scale` (often $1/\sqrt{d}$, which keeps scores from growing with
+# the width $d$ of a row). A softmax turns the scores of one query into *weights*, and its row of O is the mean of all
+# values with these weights:
 #
 # $$ s_{ij} = \text{scale} \cdot q_i \cdot k_j, \qquad m_i = \max_j s_{ij}, \qquad l_i = \sum_j e^{s_{ij} - m_i}, \qquad
 # o_i = \frac{1}{l_i} \sum_j e^{s_{ij} - m_i}\, v_j. $$
@@ -52,18 +52,18 @@
 # <details><summary>Heads, ends and types in a kernel: unfold this if you have not done a3</summary>
 #
 # <!-- heads -->
-# **Where a head begins.** A tensor of three dimensions needs two strides. Element $(h, i, c)$ of Q lies
-# $h \cdot \text{head stride} + i \cdot \text{row stride} + c$ elements after the first one. Do not assume that the head
-# stride is $n_q \cdot D$: a model often computes all heads as one matrix with heads · D columns, and then head 1 begins only
-# D elements after head 0. Q and O share their strides, and K and V share theirs.
+# **Where a head begins.** A tensor of three dimensions needs two strides. Element $(h, i, c)$ of Q lies $h \cdot
+# \text{head stride} + i \cdot \text{row stride} + c$ elements after the first one. Do not assume that the head stride
+# is $n_q \cdot D$: a model often computes all heads as one matrix with heads · D columns, and then head 1 begins only D
+# elements after head 0. Q and O share their strides, and K and V share theirs.
 #
-# **The ends.** Neither $n_q$ nor $n_k$ need be a multiple of a tile. A *query* past the end is loaded as 0, and what becomes
-# of it does not matter, as long as it is not stored. A *key* past the end is loaded as 0 as well, but then its score is 0,
-# and that is a vote: $e^0 = 1$. Which score has the exponential 0? Hide the score, and not only V's row: if all scores of a
-# query are near −100, the weight $e^{0 + 100}$ is infinite in fp32, and infinity times 0 is NaN.
+# **The ends.** Neither $n_q$ nor $n_k$ need be a multiple of a tile. A *query* past the end is loaded as 0, and what
+# becomes of it does not matter, as long as it is not stored. A *key* past the end is loaded as 0 as well, but then its
+# score is 0, and that is a vote: $e^0 = 1$. Which score has the exponential 0? Hide the score, and not only V's row: if
+# all scores of a query are near −100, the weight $e^{0 + 100}$ is infinite in fp32, and infinity times 0 is NaN.
 #
-# **Types.** `tl.dot` gives fp32, so scores, `mi`, `li` and `Pij` are fp32, and so is the sum `Oi`, until it is stored. The
-# product with `Vj` needs two tiles of one type: convert `Pij` to `Vj.dtype`.
+# **Types.** `tl.dot` gives fp32, so scores, `mi`, `li` and `Pij` are fp32, and so is the sum `Oi`, until it is stored.
+# The product with `Vj` needs two tiles of one type: convert `Pij` to `Vj.dtype`.
 # <!-- /heads -->
 #
 # </details>
@@ -113,9 +113,17 @@
 # another one may load in the next. `tl.debug_barrier()` makes all threads wait for each other. It stands at the end of
 # the stub.
 #
-# **The order**, with the line numbers of the paper, which the stub and the reports use: 5, for each tile j of keys; 6,
-# load $K_j$ and $V_j$; 7, for each tile i of queries; 8, load $Q_i$, $O_i$, $l_i$, $m_i$; 9, the scores; 10, 11 and 12
-# as above; 12 and 13, store O, `l` and `m`.
+# **The order**, with the line numbers of the paper, which the stub and the reports use:
+#
+# ```
+#      5  for each tile j of keys:
+#      6      load Kj, Vj
+#      7      for each tile i of queries:
+#      8          load Qi, Oi, li, mi
+#      9          the scores, -inf for keys past the end
+# 10, 11          mij, Pij, lij of the tile; then mi_new and li_new
+# 12, 13          the new Oi; store it, li_new and mi_new
+# ```
 #
 # ## The signature
 #

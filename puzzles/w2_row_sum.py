@@ -51,18 +51,18 @@
 #
 # PyTorch says that the strides of this x are (5, 1). A *stride* is the number of elements from one row to the next, or
 # from one column to the next. In this course the next column is always 1 element away. The next row is `x.stride(0)`
-# elements away, 5 and not 3, and the kernel gets this number as `x_row_stride`. So row `row` begins at
-# `x_ptr + row * x_row_stride`.
+# elements away, 5 and not 3, and the kernel gets this number as `x_row_stride`. So row `row` begins at `x_ptr + row *
+# x_row_stride`.
 #
 # A program owns a row, and `row = tl.program_id(0)`. The whole row goes into one block, whose length is a power of two:
 # 4 for a row of 3. So `cols`, the `tl.arange` over the block, has one lane for each column, and from `n_cols` on lanes
 # that are no columns. These are *padding*. The mask compares `cols` with `n_cols` (offsets would not do: 5 is already
 # more than 3), and `other` says what the padding holds.
 #
-# A block becomes one number by a *reduction*, such as `tl.sum(block, axis=0)`. `axis` is what PyTorch calls `dim`, and a
-# block of one dimension has only axis 0. The padding is added up as well. Sums are kept in fp32: fp16 ends at 65504, and
-# from 2048 on it has only the even numbers, so 2048 + 1 = 2048. `x.to(tl.float32)` converts on the chip, and costs no
-# traffic.
+# A block becomes one number by a *reduction*, such as `tl.sum(block, axis=0)`. `axis` is what PyTorch calls `dim`, and
+# a block of one dimension has only axis 0. The padding is added up as well. Sums are kept in fp32: fp16 ends at 65504,
+# and from 2048 on it has only the even numbers, so 2048 + 1 = 2048. `x.to(tl.float32)` converts on the chip, and costs
+# no traffic.
 # <!-- /rows -->
 #
 # ![A matrix of three rows, each with three elements and a gap of two. In memory the rows follow one another and begin at the offsets 0, 5 and 10. Program 1 adds the block of columns 0 to 3 to 1 · 5: it loads the offsets 5, 6 and 7, which hold 4, 5 and 6, and lane 3, at the offset 8 in the gap, is masked.](../docs/figures/row_addresses.svg)

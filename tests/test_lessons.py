@@ -17,6 +17,7 @@ from checker.bench.result import Result, Size, from_json
 from checker.box.protocol import philox
 from checker.course import ladder, places
 from checker.course.lesson import hints, script_cells
+from checker.publish.build import PARTS, with_parts
 from tests import words
 from tests.conftest import ROOT, importable
 
@@ -218,6 +219,24 @@ def test_a_lesson_shows_another_example_than_its_answer(puzzle_id: str) -> None:
     shown = before("Hints", puzzle_id)
     printed = [line for line in own if line in shown]
     assert len(own) < 8 or len(printed) <= len(own) / 3, printed
+
+
+@every_lesson
+def test_what_lessons_share_is_up_to_date(puzzle_id: str) -> None:
+    """`python -m checker build` puts it there."""
+    script = places.script(puzzle_id).read_text(encoding="utf-8")
+    assert with_parts(script) == script
+
+
+@pytest.mark.parametrize("part", [path.stem for path in (ROOT / PARTS).glob("*.md")])
+def test_what_stands_apart_is_shared_and_open_where_a_walk_first_comes_by(part: str) -> None:
+    """Folded for whoever may have been on the rung before it; on a rung by the side of the spine it is open."""
+    lessons = {one: places.script(one).read_text(encoding="utf-8") for one in ladder.RUNGS}
+    shared = [one for one, text in lessons.items() if f"<!-- {part} -->" in text]
+    first, *others = shared
+    assert others and first not in ladder.SPINE and {*others} & {*ladder.SPINE}
+    folded = [one for one in shared if re.search(rf"<details>.*</summary>\n#\n# <!-- {part} -->", lessons[one])]
+    assert folded == others
 
 
 @every_lesson
