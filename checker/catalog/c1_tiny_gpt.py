@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from checker.catalog.attention.launch import Proves
@@ -84,6 +86,14 @@ QUESTIONS = (
     ),
 )
 
+
+def programs(case: Case, kernel: str, blocks: Mapping[str, int]) -> int:
+    """A program for each tile of each head of each sequence."""
+    side, block = ("k", "Bc") if kernel == "dk_dv_kernel" else ("q", "Br")
+    batch, heads, n, _ = case.tensors[side].values.shape
+    return batch * heads * -(-n // blocks.get(block, 1))
+
+
 PUZZLE = Puzzle(
     id="c1",
     kernels=(FORWARD, BACKWARD),
@@ -92,6 +102,7 @@ PUZZLE = Puzzle(
     expected=expected,
     budget=lambda case: {},
     steps=steps,
+    programs=programs,
     suspected=suspected_calls({FORWARD.name: "output", BACKWARD.name: "gradients"}),
     misconceptions=IN_AUTOGRAD,
     questions=QUESTIONS,

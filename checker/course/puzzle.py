@@ -239,6 +239,7 @@ class Puzzle:
     work: Callable[[Case], int] | None = None  # multiply-adds in tl.dot that are enough
     by_hand: Callable[[Case], Array] | None = None  # elements that each program may multiply without tl.dot
     largest_block: Callable[[Case], int] | None = None  # elements that a block may have
+    programs: Callable[[Case, str, Mapping[str, int]], int] | None = None  # of a kernel that is launched
     footprint: Footprints | None = None  # of a PyTorch program, instead of all the bounds above
     timed: Callable[[int], list[Timed]] | None = None  # at which sizes, given the GPU's free bytes
     pictured: Pictured | None = None  # None: of each kernel the first case that proves something about traffic

@@ -24,7 +24,7 @@ from checker.judge.evidence import (
 )
 from checker.judge.footprint import footprint_findings
 from checker.judge.general import finding
-from checker.judge.launches import kept_in_half, launch_findings
+from checker.judge.launches import IDLE, kept_in_half, launch_findings
 from checker.judge.memory import memory_notes, name_gaps
 from checker.judge.notes import Left, Loss, Note, WrittenTwice, findings
 from checker.judge.overwork import overwork_finding, overworked
@@ -145,6 +145,8 @@ def _explained(puzzle: Puzzle, seen: Seen, evidence: list[Evidence], where: Loca
     # Of a kernel that is wrong, the traffic of cases that were chosen for their sizes says little.
     compared = heard - {one.case.id for one in evidence if one.case.once and wrong}
     too_much = [finding for finding in seen.over_traffic if finding.where.case_id in compared]
+    if wrong or errors or outside:  # which may come of what is idle, or explain it
+        too_much = [finding for finding in too_much if finding.id != IDLE]
     overwork = [finding for finding in seen.overwork if finding.where.case_id in heard]
     return [*findings(memory), *errors, *outside, *findings(values), *overwork, *too_much]
 

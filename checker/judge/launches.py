@@ -18,6 +18,7 @@ from checker.judge.general import finding
 from checker.judge.naming import ideas
 from checker.judge.notes import Note
 
+IDLE = "idle-programs"
 MOST_COMPILED = 8  # launches; of more than that, those with the largest tiles
 
 
@@ -26,11 +27,12 @@ def launch_findings(puzzle: Puzzle, evidence: Evidence, where: Locator) -> Itera
     case, result = evidence.case, evidence.result
     assert result is not None
     every = _every(puzzle)
-    launches = [(every[number], line) for number, line in result.log.launched if number < len(every)]
+    launches = [(every[number], line) for number, line, _ in result.log.launched if number < len(every)]
     times = Counter(name for name, _ in launches)
     asked = puzzle.launched(case.kernel)
     wrong = next((name for name in every if times[name] != asked.count(name)), None)
     if wrong is None:
+        yield from _idle_programs(puzzle, evidence, where)
         return
     line = next((line for name, line in reversed(launches) if name == wrong), None)
     known = ideas(puzzle.misconceptions, Launches)
@@ -40,6 +42,21 @@ def launch_findings(puzzle: Puzzle, evidence: Evidence, where: Locator) -> Itera
         yield finding("kernel-not-launched", Status.OVER_TRAFFIC, where(None, case), function=wrong)
     else:
         yield finding("launched-too-often", Status.OVER_TRAFFIC, where(line, case), function=wrong, times=times[wrong])
+
+
+def _idle_programs(puzzle: Puzzle, evidence: Evidence, where: Locator) -> Iterator[Finding]:
+    """The first launch whose grid is larger than it has to be."""
+    case, result, every = evidence.case, evidence.result, _every(puzzle)
+    assert result is not None
+    blocks = {one.kernel: one.form.constexprs for one in reversed(result.launched)}
+    for number, line, programs in result.log.launched:
+        sizes = {name: side for name, side in blocks.get(number, {}).items() if type(side) is int and side > 0}
+        if puzzle.programs is None or not sizes:
+            continue
+        if programs > (needed := puzzle.programs(case, every[number], sizes)):
+            facts = {"function": every[number], "programs": programs, "needed": needed}
+            yield finding(IDLE, Status.OVER_TRAFFIC, where(line, case), **facts)
+            return
 
 
 def kept_in_half(puzzle: Puzzle, evidence: Evidence, where: Locator) -> Iterator[Note]:

@@ -92,10 +92,10 @@ def test_both_directions_are_run_and_launches_are_recorded(host: Host, row: int)
     assert back.error is None
     np.testing.assert_array_equal(back.tensors["dq"], 2 * back.tensors["do"])
     np.testing.assert_array_equal(back.tensors["dk"], back.tensors["k"])
-    assert list(back.log.launched) == [(0, 5), (0, 11)]  # the first of the kernels that were lent, by its line
+    assert list(back.log.launched) == [(0, 5, 3), (0, 11, 3)]  # the first of the kernels that were lent, by its line
     forth = called(host, row=row, name=FORWARD)
     np.testing.assert_array_equal(forth.tensors["o"], 2 * forth.tensors["q"])
-    assert list(forth.log.launched) == [(0, 5)]
+    assert list(forth.log.launched) == [(0, 5, 3)]
 
 
 def test_a_wrong_stride_reaches_what_lies_there_and_no_more(host: Host) -> None:

@@ -121,10 +121,10 @@ class AccessLog:
         return self._of(PRODUCT)
 
     @property
-    def launched(self) -> list[tuple[int, int]]:
-        """(which of the kernels that it is lent, line) of each launch of a PyTorch program, in order."""
+    def launched(self) -> list[tuple[int, int, int]]:
+        """(which of the kernels that it is lent, line, programs) of each launch of a PyTorch program, in order."""
         some = self.kind == LAUNCHED
-        return list(zip(self.detail[some].tolist(), self.line[some].tolist(), strict=True))
+        return list(zip(*(c[some].tolist() for c in (self.detail, self.line, self.lanes)), strict=True))
 
     @property
     def losses(self) -> list[tuple[int, int, int]]:
