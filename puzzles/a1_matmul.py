@@ -20,8 +20,8 @@
 # 4096). That is 78 % of PyTorch's own product, and almost nine times what that GPU can do in fp32 without its matrix
 # units. `tl.dot` is how a Triton kernel gets at these units.
 #
-# C has the shape $(m, n)$; here `m` is a number of rows, as in every text on products, and no maximum. A program owns
-# one tile of C. It moves along $k$, and at each step multiplies a tile of A with a tile of B:
+# C has the shape $(m, n)$: here `m` is the number of its rows, and not a maximum. A program owns one tile of C. It
+# moves along $k$, and at each step multiplies a tile of A with a tile of B:
 #
 # ```
 #           k ──▶  Bk                                    n ──▶  Bn
@@ -109,15 +109,15 @@
 # | `m`, `n`, `k` | the sizes, at least 1 |
 # | `Bm`, `Bn`, `Bk` | sides of the tiles, powers of two, at least 16 |
 #
-# The grid is $(T_m, T_n)$. The stub turns $i$ and $j$ into the numbers of C's rows and columns, `rows` and `cols`. The
-# rows of B are the columns of C, so `cols` also says which rows of B are needed. Neither moves along $k$: you number
-# those columns of A and B yourself.
+# The grid is $(T_m, T_n)$, and has two dimensions: $i$ is `tl.program_id(0)`, and $j$ is `tl.program_id(1)`. The stub
+# turns them into the numbers of C's rows and columns, `rows` and `cols`. The rows of B are the columns of C, so `cols`
+# also says which rows of B are needed. Neither moves along $k$: you number those columns of A and B yourself.
 #
 # ## The traffic bound
 #
 # $T_n$ programs lie in a row of tiles of C, and all of them need the same strip of A. So A is loaded $T_n$ **times**, B
-# $T_m$ **times**, and C is stored **once**. No block is larger than the largest of the three tiles, so a whole strip is
-# never on the chip. Products are made by `tl.dot`, and there are at most $T_m T_n T_k$.
+# $T_m$ **times**, and C is stored **once**. You may not load a whole strip at once: no block may be larger than the
+# largest of the three tiles. Products are made by `tl.dot`, at most $T_m T_n T_k$ of them.
 
 # %%
 import triton
@@ -197,7 +197,7 @@ check("a1")
 # ## Experiments
 #
 # **Predict.** The launch has m = 48, n = 32, k = 40, and 16 for `Bm`, `Bn` and `Bk`. Write a guess in place of each
-# `...`. Once it is accepted, your own kernel answers. Guesses are not graded.
+# `...`. Once your kernel is accepted, it answers. Guesses are not graded.
 #
 # * `a_reads`: how often is each element of A read?
 # * `b_reads`: how often is each element of B read?
@@ -281,10 +281,9 @@ run(matmul_kernel, a_ptr=a, b_ptr=b, c_ptr=c, **strides, **sizes, grid=(1, 1))
 # | 128 x 128 | 64 | 2.1 GB |
 # | 128 x 256 | 85 | 1.6 GB |
 #
-# Triton compiles a version of its own for sizes that are multiples of 16. There, many numbers are copied by one
-# instruction, in the background. Of any other size it knows nothing, and each number gets a load and a mask of its own:
-# with k = 4096 the product takes 0.23 ms on an H200, and with k = 4088 it takes 1.11 ms. `make bench PUZZLE=a1 EVERY=1`
-# times both on a GPU of yours.
+# For sizes that are multiples of 16, Triton compiles a version in which one instruction copies many numbers, in the
+# background. For all others, each number gets a load and a mask of its own: with k = 4096 the product takes 0.23 ms on
+# an H200, and with k = 4088 it takes 1.11 ms. `make bench PUZZLE=a1 EVERY=1` times both on a GPU of yours.
 #
 # The matrix units of an NVIDIA GPU do not take fp32 as it is. `tl.dot` of fp32 tiles first rounds them to TF32, which
 # keeps 11 binary digits, as fp16 does. `tl.dot(a, b, input_precision="ieee")` does not. The checker accepts either.

@@ -221,7 +221,7 @@ check("a2")
 # ## Experiments
 #
 # **Predict.** The calls have 256 keys, one head, d = 16, Br = Bc = 32, and `causal`. Write a guess in place of each
-# `...`. Once it is accepted, your own function answers. Guesses are not graded.
+# `...`. Once your function is accepted, it answers. Guesses are not graded.
 #
 # * `tiles`: 256 queries. How many of the 8 by 8 tiles of scores are computed?
 # * `tiles_late`: 128 queries. How many of the 4 by 8 tiles of scores are computed?

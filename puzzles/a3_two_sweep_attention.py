@@ -96,7 +96,7 @@
 #
 # **The ends.** Neither $n_q$ nor $n_k$ need be a multiple of a tile. A *query* past the end is loaded as 0, and what
 # becomes of it does not matter, as long as it is not stored. A *key* past the end is loaded as 0 as well, but then its
-# score is 0, and that is a vote: $e^0 = 1$. Which score has the exponential 0? Hide the score, and not only V's row: if
+# score is 0, and $e^0 = 1$ counts. Which score has the exponential 0? Hide the score, and not only V's row: if
 # all scores of a query are near −100, the weight $e^{0 + 100}$ is infinite in fp32, and infinity times 0 is NaN.
 #
 # **Types.** `tl.dot` gives fp32, so scores, `mi`, `li` and `Pij` are fp32, and so is the sum `Oi`, until it is stored.
@@ -218,7 +218,7 @@ check("a3")
 # ## Experiments
 #
 # **Predict.** The launches have one head, 64 queries, 64 keys, D = 16 and Br = 16. Write a guess in place of each
-# `...`. Once it is accepted, your own kernel answers. Guesses are not graded.
+# `...`. Once your kernel is accepted, it answers. Guesses are not graded.
 #
 # * `k_reads`: with Bc = 16, how often is each element of K read?
 # * `v_reads`: with Bc = 16, how often is each element of V read?

@@ -223,7 +223,7 @@ check("a4")
 # ## Experiments
 #
 # **Predict.** The calls have 256 queries and keys, one head, d = 16, Bc = 32, and `causal`. Write a guess in place of
-# each `...`. Once it is accepted, your own function answers. Guesses are not graded.
+# each `...`. Once your function is accepted, it answers. Guesses are not graded.
 #
 # * `tiles`: with Br = 32, how many of the 8 by 8 tiles are computed?
 # * `tiles_tall`: with Br = 64, how many of the 4 by 8 tiles are computed?

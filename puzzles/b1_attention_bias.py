@@ -253,8 +253,7 @@ check("b1")
 # ## Experiments
 #
 # **Predict.** The launches have two heads, 64 queries, 64 keys, D = 16 and tiles of 16 by 16, and are not causal. Write
-# your guess in place of each `...` and run the cell. Once they are accepted, your own kernels answer, and the judge
-# says why. Guesses are not graded.
+# a guess in place of each `...`. Once your kernels are accepted, they answer. Guesses are not graded.
 #
 # * `full_reads`: in `attention_bias_kernel`, how often is each number of a bias for each head, query and key read?
 # * `key_reads`: how often is each number of a bias for each key read, which has 64 of them?

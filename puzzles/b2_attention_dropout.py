@@ -213,7 +213,7 @@ check("b2")
 # ## Experiments
 #
 # **Predict.** The launches have one head, 64 queries, 64 keys, D = 16 and `Br=16`, `Bc=16`. Write a guess in place of
-# each `...`. Once it is accepted, your own kernel answers. Guesses are not graded.
+# each `...`. Once your kernel is accepted, it answers. Guesses are not graded.
 #
 # * `k_reads`: how often does `attention_dropout_kernel` read each element of K?
 # * `q_reads`: how often does `dropout_dk_dv_kernel` read each element of Q?

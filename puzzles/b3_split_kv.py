@@ -213,7 +213,7 @@ check("b3")
 #
 # ## Experiments
 #
-# **Predict.** Write a guess in place of each `...`. Once it is accepted, your own kernels answer. Guesses are not
+# **Predict.** Write a guess in place of each `...`. Once your kernels are accepted, they answer. Guesses are not
 # graded.
 #
 # * `q_reads`: 2 queries, 64 keys, one head, 4 splits of 16 keys, `Bc=16`. How often does `split_kernel` read an element

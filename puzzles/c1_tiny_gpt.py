@@ -251,7 +251,7 @@ check("c1")
 # ## Experiments
 #
 # **Predict.** The call has 2 sequences of 200 tokens, 3 heads, d = 16, and `BLOCK = 64`. Write a guess in place of each
-# `...`. Once it is accepted, your own function answers. Guesses are not graded.
+# `...`. Once your function is accepted, it answers. Guesses are not graded.
 #
 # * `launches`: how many kernels do the forward and the backward pass launch together?
 # * `programs`: how many programs do all of these launches run together?

@@ -17,10 +17,10 @@
 #
 # On an H200 the five lines that you are about to write run at 99.7 % of the speed of a plain copy. Eager
 # `torch.softmax` reaches 46 % (fp32, rows of 8192). A transformer takes the softmax of every row of attention scores,
-# in every head of every layer. The trick is the one that all of FlashAttention rests on: load once, do all the
-# arithmetic on the chip, store once.
+# in every head of every layer. All of FlashAttention rests on what it does: load once, do all the arithmetic on the
+# chip, store once.
 #
-# If you have written Triton kernels before, start here. If not, start at [w1](w1_vector_add.py).
+# If you have never written a Triton kernel, start at [w1](w1_vector_add.py).
 #
 # ```
 #            global memory                        on the chip, in program 1
@@ -83,9 +83,10 @@
 # y = e / total                          # e in, y out
 # ```
 #
-# Each line is a kernel of its own, which reads its input from global memory and writes its result back: 1 + 1, 1 and 1
-# + 1, so the row crosses the memory bus five times. *Fused* into one kernel, it crosses twice, in and out. The only new
-# word is `tl.exp(x)`, which takes the exponential of each lane.
+# Each line is a kernel of its own, which reads its input from global memory and writes its result back. So the row
+# crosses the memory bus five times: twice for the first line, once for the second, which writes a single number, and
+# twice for the third. *Fused* into one kernel, it crosses twice, in and out. The only new word is `tl.exp(x)`, which
+# takes the exponential of each lane.
 #
 # **Padding that counts.** A masked lane holds whatever you pass as `other=`, and garbage if you pass nothing. In a
 # plain sum, 0 is harmless. Here the sum is over exponentials, and $e^0 = 1$: with `other=0.0` the denominator of row 1
@@ -103,8 +104,8 @@
 # | `n_cols` | length of a row, at least 1 |
 # | `BLOCK_SIZE` | a power of two, at least `n_cols` |
 #
-# Compute in fp32 (`x.to(tl.float32)` right after the load); `tl.store` converts back to y's type. You may rely on
-# $|x| \le 80$ (single entries may be $-\infty$, in a kernel `-float("inf")`), so neither an exponential nor their sum
+# Compute in fp32 (`x.to(tl.float32)` right after the load); `tl.store` converts back to y's type. You may rely on $|x|
+# \le 80$ (individual entries may be $-\infty$, in a kernel `-float("inf")`), so neither an exponential nor their sum
 # overflows.
 #
 # ## The traffic bound
@@ -185,8 +186,8 @@ check("p1")
 #
 # ## Experiments
 #
-# **Predict.** Each question is about a single row. Write a guess in place of each `...`. Once it is accepted, your own
-# kernel answers. Guesses are not graded.
+# **Predict.** Each question is about a single row. Write a guess in place of each `...`. Once your kernel is accepted,
+# it answers. Guesses are not graded.
 #
 # * `y_0`: five sevens, with `BLOCK_SIZE=8`. What is the first element of y?
 # * `idle_lanes`: 1025 columns need `BLOCK_SIZE=2048`. How many lanes are masked off when y is stored?

@@ -59,8 +59,8 @@
 #
 # ![The row 1 3, 2 5, 4 0, 5 1 in four blocks, loaded three times. Pass 1 carries the maximum from block to block: 3, 5, 5, 5. Pass 2 carries the sum of the exponentials relative to 5: 0.15, 1.20, 1.58, 2.60. Pass 3 carries nothing and writes each block of y: .007 .052, .019 .385, .142 .003, .385 .007.](../docs/figures/three_passes.svg)
 #
-# **From block to block.** A loop in a kernel is a loop of Python, and its end may be known only at the launch. What is
-# assigned in it keeps its value for the next iteration. Here, the largest number of all blocks of a vector:
+# **From block to block.** A loop in a kernel looks like one in Python, and its end may be known only at the launch.
+# What is assigned in it keeps its value for the next iteration. Here, the largest number of all blocks of a vector:
 #
 # ```
 # top = 0.0
@@ -69,9 +69,9 @@
 #     top = tl.maximum(top, tl.max(tl.load(x_ptr + offsets, mask=offsets < n, other=0.0), axis=0))
 # ```
 #
-# If you assign to `lanes` itself, each block begins further behind than the one before it. The type of what is carried
-# must not change on the way: start a sum with 0.0, not with 0. This loop is right for numbers from 0 on. Which float
-# can never be larger than the maximum of a row?
+# If you assign to `lanes` itself, the blocks begin at 0, B, 3B, 6B and so on, and the columns between them are skipped.
+# The type of what is carried must not change on the way: start a sum with 0.0, not with 0. This loop is right for
+# numbers that are not negative. Which float can never be larger than the maximum of a row?
 #
 # | in PyTorch | in a kernel |
 # |---|---|
@@ -88,8 +88,8 @@
 # | `n_cols` | length of a row, at least 1 |
 # | `BLOCK_SIZE` | columns in a block, a power of two; **may be smaller than the row** |
 #
-# Values can be large now: up to $10^5$ in size, in fp16 a few hundred. Individual values may be $-\infty$, never a
-# whole row. Compute in fp32.
+# Values can be large now: up to $10^5$ in size, and in fp16, which ends at 65504, a few hundred. Individual values may
+# be $-\infty$, never a whole row. Compute in fp32.
 #
 # ## The traffic bound
 #
@@ -167,8 +167,8 @@ check("p2")
 #
 # ## Experiments
 #
-# **Predict.** Each question is about a single row. Write a guess in place of each `...`. Once it is accepted, your own
-# kernel answers. Guesses are not graded.
+# **Predict.** Each question is about a single row. Write a guess in place of each `...`. Once your kernel is accepted,
+# it answers. Guesses are not graded.
 #
 # * `x_reads`: 10 columns with `BLOCK_SIZE=16`, so that the row fits into one block. How often is each element of x
 #   read?

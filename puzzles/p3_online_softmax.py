@@ -53,7 +53,8 @@
 # y = (x - m).exp() / l
 # ```
 #
-# Write this as a kernel first, and check: it earns 80 of 100 points. The next paragraph is about the other 20.
+# Write this below, under *Your turn*, and check before you read on here: it earns 80 of 100 points. The rest of this
+# section is about the other 20, which rows in fp32 and in fp16 share.
 #
 # **Rows that begin with $-\infty$.** Attention masks with $-\infty$, so a whole block of it at the beginning of a row
 # is nothing unusual. Then $m' = -\infty$ too, and $x - m' = -\infty - (-\infty)$ is NaN, which stays in $l$ for good.
@@ -158,8 +159,8 @@ check("p3")
 #
 # ## Experiments
 #
-# **Predict.** Each question is about a single row. Write a guess in place of each `...`. Once it is accepted, your own
-# kernel answers. Guesses are not graded.
+# **Predict.** Each question is about a single row. Write a guess in place of each `...`. Once your kernel is accepted,
+# it answers. Guesses are not graded.
 #
 # * `x_reads`: 10 columns with `BLOCK_SIZE=16`, as in p2. How often is each element of x read now?
 # * `y_5`: minus infinity four times, and then 2 and 2. With `BLOCK_SIZE=4`, what is the last element of y?

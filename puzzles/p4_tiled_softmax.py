@@ -15,9 +15,10 @@
 #
 # ## What you will build
 #
-# The softmax of p3 for several rows at once. One short row cannot keep one of the GPU's cores busy, and one long row
-# does not fit on it. A tile lets you choose both sides. On an H200, tiles of 8 rows bring rows of 128 numbers to 99.4 %
-# of the speed of a copy. Tiles of 4 rows bring rows of 4096 to 94 %, where eager `torch.softmax` reaches 61 %.
+# The softmax of p3 for several rows at once. One short row is too little work for a program, and one long row does not
+# fit on the chip. A *tile*, a rectangular part of the matrix, lets you choose both sides. On an H200, tiles of 8 rows
+# bring rows of 128 numbers to 99.4 % of the speed of a copy. Tiles of 4 rows bring rows of 4096 to 94 %, where eager
+# `torch.softmax` reaches 61 %.
 #
 # Every kernel of attention has this shape. A program owns BLOCK_ROWS rows and moves a tile along their columns, and `m`
 # and `l` become vectors with one entry per row.
@@ -87,7 +88,7 @@
 # ![Tiles of 4 by 4 over a matrix of 5 rows and 10 columns. Program 0 has the first four rows and three tiles; the last tile has two columns past the end. Program 1 has one row and three rows past the end. In each tile the rows are reduced along axis 1, to vectors m and l with one entry for each row.](../docs/figures/tiled_rows.svg)
 #
 # **Vectors to start with.** What a loop carries into its next iteration must have its final shape and type before the
-# loop begins:
+# loop begins. In p3 that was a number, and here it is a vector:
 #
 # | in PyTorch | in a kernel |
 # |---|---|
@@ -188,8 +189,8 @@ check("p4")
 #
 # ## Experiments
 #
-# **Predict.** The launch has 5 rows of 10 columns, in tiles of 4 x 4. Write a guess in place of each `...`. Once it is
-# accepted, your own kernel answers. Guesses are not graded.
+# **Predict.** The launch has 5 rows of 10 columns, in tiles of 4 x 4. Write a guess in place of each `...`. Once your
+# kernel is accepted, it answers. Guesses are not graded.
 #
 # * `programs`: how many programs store to y?
 # * `x_reads`: how often is each element of x read?
@@ -207,7 +208,7 @@ from checker.notebook import predict
 predict("p4", programs=..., x_reads=..., idle_lanes=...)
 
 # %% [markdown]
-# **Run.** Write your guess down before you run the cell. It launches the same tiles. Write `m[None, :]` for `m[:,
+# **Run.** Write your guess down before you run the cell, which launches the same tiles. Write `m[None, :]` for `m[:,
 # None]` where `m` is subtracted in the last loop. Does anything complain? And with `at_once = 2`? You choose the grid
 # as well: how many programs would 1000 rows need, in tiles of 8?
 #

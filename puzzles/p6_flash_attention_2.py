@@ -15,8 +15,8 @@
 #
 # ## What you will build
 #
-# At a context length of 16,384 tokens, causal, eager attention takes 70 ms on an H200 (32 heads of 64 dimensions). The
-# 33 lines that you are about to write take 4.0 ms.
+# At a context length of 16,384 tokens, causal, eager attention takes 70 ms on an H200 (32 heads of 64 dimensions; the
+# mask is a kernel more). The 33 lines that you are about to write take 4.0 ms.
 #
 # It is the attention of p5 with its loops exchanged. A program owns one tile of queries and walks along the keys. O,
 # `l` and `m` stay in *registers*, where a program keeps what it computes with, until they are finished. With `CAUSAL`,
@@ -47,7 +47,7 @@
 #
 # Write it in two halves, and check after each.
 #
-# ### Full: 35 points
+# ### Full: 60 points
 #
 # Leave `CAUSAL` alone for now.
 #
@@ -69,12 +69,12 @@
 # 41.49 = 44.38$. Divided once, at the end: $44.38 / 1.2034 = 36.88$.
 #
 # **One number for the backward pass.** p7 will need $P$ again, and computes it again from $\mathrm{LSE}_i = m_i + \log
-# l_i$, because $p_{ij} = e^{s_{ij} - \mathrm{LSE}_i}$. So LSE is stored, instead of `l` and `m`: $5 + \log 1.2034 =
-# 5.185$ above. `tl.log` is the natural logarithm.
+# l_i$, the logarithm of the sum of exponentials, because $p_{ij} = e^{s_{ij} - \mathrm{LSE}_i}$. So LSE is stored,
+# instead of `l` and `m`: $5 + \log 1.2034 = 5.185$ above. `tl.log` is the natural logarithm.
 #
-# ### Causal: 65 points
+# ### Causal: 40 points
 #
-# `CAUSAL` is a constexpr: of `if CAUSAL:` the compiler keeps one branch.
+# `CAUSAL` is a constexpr, so `if CAUSAL:` costs nothing: the compiler keeps one branch.
 #
 # **Who sees what.** The last query sees every key, and each query before it one fewer. With $\text{off} = n_k - n_q$,
 # query $i$ sees key $j$ if $j \le i + \text{off}$. In a tile on the diagonal, hidden scores become $-\infty$.
@@ -111,8 +111,7 @@
 # ## The traffic bound
 #
 # Q is loaded **once**, O and LSE are stored **once**. K and V are loaded once for each tile of queries, and with
-# `CAUSAL` only up to the last tile of keys of which some query sees a key. Loads, stores and products take a tile at a
-# time.
+# `CAUSAL` only as far as some query of the tile sees a key. Loads, stores and products take a tile at a time.
 
 # %%
 import triton
@@ -180,7 +179,8 @@ check("p6")
 # <details><summary>1: a nudge</summary>
 #
 # Start without `CAUSAL`. Load Qi once, set up Oi, li and mi, go over all tiles of keys, and divide and store after the
-# loop. That already earns 35 points. It is pass 1 of a3 with one more sum: what happens to Oi when the maximum grows?
+# loop. That already earns 60 points. It is the first loop of p4 with one more sum: what happens to Oi when the maximum
+# grows?
 #
 # </details>
 # <details><summary>2: causal</summary>
@@ -201,7 +201,7 @@ check("p6")
 # ## Experiments
 #
 # **Predict.** The launches have one head, 64 queries, 64 keys, D = 16 and `Bc=16`. Write a guess in place of each
-# `...`. Once it is accepted, your own kernel answers. Guesses are not graded.
+# `...`. Once your kernel is accepted, it answers. Guesses are not graded.
 #
 # * `k_reads`: with `Br=16`, not causal, how often is each element of K read?
 # * `k_reads_causal`: with `Br=16` and `CAUSAL`, how often is an element of K read, on average?
@@ -259,10 +259,10 @@ run(flash_attention_2_kernel, **tensors, **strides, **sizes, grid=(64 // Br, 1))
 # ## What to notice afterwards
 #
 # p5 read K and V once and O $T_c$ times. Now O is written once, and K and V are read $T_r$ times. `make trace
-# PUZZLE=p6` draws your order of tiles beside that of your p5, and the tiles that you skip. Counted in elements this is
-# no gain, and a loss if $B_r$ is smaller than p5's $B_c$. Two things decide for it. K and V are only read, by many
-# programs at about the same time, so most reads are served by the L2 cache. And there are $T_r$ times as many programs
-# to fill the GPU with: full attention of 32 heads takes 6.6 ms on an H200, and took 80 ms with p5.
+# PUZZLE=p6` draws your order of tiles beside that of your p5, and the tiles that you skip. In elements that is about $2
+# n^2 d / B_r$ in place of p5's $3 n^2 d / B_c$. Two things more speak for it. K and V are only read, by many programs
+# at about the same time, so most reads are served by the L2 cache. And there are $T_r$ times as many programs to fill
+# the GPU with: full attention of 32 heads takes 6.6 ms on an H200, and took 80 ms with p5.
 #
 # The inner loop no longer divides. On a GPU, one exponential or division costs as much as many multiplications of a
 # matrix product. So FlashAttention-2 is faster also because it does less beside the products.

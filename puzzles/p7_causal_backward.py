@@ -116,8 +116,8 @@
 # **Where the loop begins.** Key $j$ is seen by queries from $j - (n_k - n_q)$ on. Take 40 queries and 50 keys in tiles
 # of 16, so that the difference is 10. The tile of keys that begins at 32 is seen first by query $32 - 10 = 22$, and the
 # tile of queries that holds it begins at 16: round down to a multiple of Br. (A loop that begins at 22 itself is right
-# as well.) For the keys from 0 on, $0 - 10$ is negative. Clamp it to 0 before you round: −40 `// 32` is −1 in Triton,
-# and a loop that began at −32 would read what is not yours.
+# as well.) For the keys from 0 on, $0 - 10$ is negative. Clamp it to 0 before you round. (`//` does not: −10 `// 16` is
+# 0 in Triton, but −40 `// 16` is −2, and a loop that began at −32 would read what is not yours.)
 #
 # ![What one program of each kernel visits, for 40 queries and 50 keys in tiles of 16. Program 1 of delta_kernel has O2 and dO2, and visits no keys. Program 1 of dq_kernel owns Q2 and dQ2: it visits K1, K2 and K3, along its row up to the staircase of the causal mask. Program 2 of dk_dv_kernel owns K3, V3 and their gradients: it visits Q2 and Q3, down its column from the staircase on.](../docs/figures/backward_kernels.svg)
 #
@@ -143,8 +143,8 @@
 # ## The traffic bound
 #
 # What a program owns is loaded **once**. The other side is loaded once for each tile that is not hidden altogether.
-# Each output is stored **once**. A tile that is needed in both orientations is loaded once: use `tl.trans`. Loads,
-# stores and products take a tile at a time.
+# Each output is stored **once**. A tile that is needed in both orientations, as in `dk_dv_kernel`, is loaded once: use
+# `tl.trans`. Loads, stores and products take a tile at a time.
 
 # %%
 import triton
@@ -153,8 +153,8 @@ import triton.language as tl
 # %% [markdown]
 # ## Your turn
 #
-# About 5, 23 and 27 lines are missing, from the first kernel to the third. The checker passes over a kernel that you
-# have not begun.
+# About 5, 23 and 27 lines are missing, from the first kernel to the third. Check after each: what is still empty costs
+# only its own points.
 
 # %%
 @triton.jit
@@ -225,8 +225,8 @@ def causal_backward(q, k, v, o, lse, do, scale):
 # ## How to check
 #
 # In a terminal: `make check PUZZLE=p7`. In a notebook: run the first code cell, your own, and the one below.
-# `print("dSij", dSij)` in a kernel shows a block. The numbers of the example above fit into one tile: print P, dP and
-# dS.
+# `print("dSij", dSij)` in a kernel shows a block. To find a mistake, check one kernel at a time: each is judged by
+# itself, with right inputs.
 
 # %%
 from checker.notebook import check
@@ -265,7 +265,7 @@ check("p7")
 # ## Experiments
 #
 # **Predict.** The launches have one head, 64 queries, 64 keys, D = 16, `Br=32` and `Bc=16`. Write a guess in place of
-# each `...`. Once it is accepted, your own kernel answers. Guesses are not graded.
+# each `...`. Once your kernel is accepted, it answers. Guesses are not graded.
 #
 # * `k_reads`: how often does `dq_kernel` read an element of K, on average?
 # * `q_reads`: how often does `dk_dv_kernel` read an element of Q, on average?
@@ -290,9 +290,9 @@ predict("p7", k_reads=..., q_reads=..., products=...)
 #
 # <details><summary>Answers</summary>
 #
-# 1. Yes, up to rounding: that is the proof above. (The first cell prints the sum over keys, and then your delta.)
-# 2. Row 0 of dQ is 0. A softmax of one score is 1, whatever the score is, so delta equals dP and dS is 0. The key is
-#    the last one: only the last query sees it.
+# 1. Yes, up to rounding: that is the proof above. (The first of these cells prints the sum over keys, and then your
+# delta.) 2. Row 0 of dQ is 0. A softmax of one score is 1, whatever the score is, so delta equals dP and dS is 0. The
+# key is the last one: only the last query sees it.
 #
 # </details>
 

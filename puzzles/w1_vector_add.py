@@ -15,13 +15,13 @@
 #
 # ## What you will build
 #
-# Your first GPU kernel: $z = x + y$. You write one line, and see it judged; then the two lines that every kernel needs.
-# You need to know PyTorch. You need no GPU, and you need to know nothing about GPUs. If you have written Triton kernels
-# before, begin with [p1](p1_naive_softmax.py).
+# Your first GPU kernel: $z = x + y$. You write one line, and see it judged; then you add a mask, which every kernel
+# needs. You need to know PyTorch. You need no GPU, and you need to know nothing about GPUs. If you know Triton, begin
+# with [p1](p1_naive_softmax.py).
 #
-# An H200, a GPU for data centres, moves 4282 GB a second. That is enough for 357 billion such additions, and its
-# arithmetic units could do almost a hundred times as many. So this kernel waits for memory nearly all of its time. That
-# is why this course measures an algorithm by its loads and stores.
+# In a plain copy, an H200, a GPU for data centres, moves 4282 GB a second. That is enough for 357 billion such
+# additions, and its arithmetic units could do almost a hundred times as many. So this kernel waits for memory nearly
+# all of its time. That is why this course measures an algorithm by its loads and stores.
 #
 # ## A kernel, line by line
 #
@@ -45,8 +45,8 @@
 #
 # **`@triton.jit`.** On a GPU these lines do not run as Python: Triton compiles them at the first launch. So a kernel
 # knows nothing of `torch`, of lists or of your other variables. It has its parameters, arithmetic, comparisons, `for`,
-# `if` and the functions of `tl`. (The course leaves out `while`, `break`, block pointers and scans: nothing here needs
-# them.)
+# `if` and the functions of `tl`. (Of what else Triton has, the course leaves out `while`, `break`, block pointers and
+# scans.)
 #
 # **`x_ptr`, `y_ptr`.** You pass tensors, and the kernel gets *pointers*: the address of the first element, and the type
 # of the elements. Shape and strides stay behind.
@@ -54,7 +54,8 @@
 # **`BLOCK_SIZE: tl.constexpr`** must be known when the kernel is compiled, because it decides how many values a program
 # holds at once.
 #
-# **`tl.program_id(0)`** is the number of this program: 0, 1 or 2. Programs differ in nothing else.
+# **`tl.program_id(0)`** is the number of this program along the first dimension of the grid: 0, 1 or 2. Programs differ
+# in nothing else.
 #
 # **`tl.arange(0, BLOCK_SIZE)`** is the *block* 0 1 2 3: many values under one name, one in each *lane*. The length of a
 # block must be a power of two. Arithmetic works lane by lane, as on tensors, and a number combines with every lane.
@@ -85,8 +86,8 @@
 # | `n` | length of the vectors, at least 1 |
 # | `BLOCK_SIZE` | elements of a program, a power of two |
 #
-# Neighbours are 1 element apart. A vector can have more than $2^{31}$ elements, where 32 bits end: every stub of the
-# course has a `.to(tl.int64)` for that, and you can forget about it.
+# Neighbours in a vector are 1 element apart. A vector can have more than $2^{31}$ elements, where 32 bits end: every
+# stub of the course has a `.to(tl.int64)` for that, and you can forget about it.
 #
 # ## The traffic bound
 #
@@ -152,7 +153,7 @@ def double_kernel(x_ptr, y_ptr, n, BLOCK_SIZE: tl.constexpr):
 #
 # `run` launches a kernel without a GPU, on *Triton's interpreter*, as the checker does: one program after the other,
 # and each `tl` function as an operation of NumPy. Every address is checked before it is used. `grid=3` stands for the
-# square brackets. In a terminal, `run` does nothing, in this lesson and in all others: there, read the answers.
+# square brackets. `run` needs a notebook, in this lesson and in all others: in a terminal, read the answers.
 
 # %%
 import numpy as np
@@ -180,8 +181,8 @@ run(double_kernel, x_ptr=x, y_ptr=y, n=10, BLOCK_SIZE=4, grid=3)
 #
 # <details><summary>Answer</summary>
 #
-# 10 and 11, of program 2. The interpreter stops there and names the line. A GPU would read whatever lies there, or end
-# the whole launch with an error that names no line.
+# 10 and 11: `run` stops at program 2, which loads elements 8 to 11, and says that 2 of these 4 are outside. A GPU would
+# read whatever lies there, or end the whole launch with an error that names no line.
 #
 # </details>
 #
@@ -211,7 +212,7 @@ run(double_kernel, x_ptr=x, y_ptr=y, n=10, BLOCK_SIZE=4, grid=3)
 # ## Experiments
 #
 # **Predict.** The launch is one of your own kernel, with n = 1000 and `BLOCK_SIZE=256`. Write a guess in place of each
-# `...`. Once it is accepted, your own kernel answers. Guesses are not graded.
+# `...`. Once your kernel is accepted, it answers. Guesses are not graded.
 #
 # * `programs`: how many programs store to z?
 # * `idle_lanes`: how many lanes of all programs together are masked off when z is stored?

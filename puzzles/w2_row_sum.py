@@ -173,8 +173,8 @@ check("w2")
 #
 # ## Experiments
 #
-# **Predict.** Both questions are about launches of your kernel. Write a guess in place of each `...`. Once it is
-# accepted, your own kernel answers. Guesses are not graded.
+# **Predict.** Both questions are about launches of your kernel. Write a guess in place of each `...`. Once your kernel
+# is accepted, it answers. Guesses are not graded.
 #
 # * `idle_lanes`: 3 rows of 5 columns need `BLOCK_SIZE=8`. How many lanes of all programs together are masked off when x
 #   is loaded?

@@ -193,8 +193,8 @@ check("w3")
 #
 # ## Experiments
 #
-# **Predict.** The matrix is that of the picture, 5 x 10. Write a guess in place of each `...`. Once it is accepted,
-# your own kernel answers. Guesses are not graded.
+# **Predict.** The matrix is that of the picture, 5 x 10. Write a guess in place of each `...`. Once your kernel is
+# accepted, it answers. Guesses are not graded.
 #
 # * `idle_lanes`: with tiles of 2 x 4, how many lanes of all programs together are masked off when y is stored?
 # * `unwritten`: with tiles of 2 x 4 and a grid of (3, 2), which is too small, how many elements of y does nobody write?

@@ -54,8 +54,8 @@ def _idle_programs(puzzle: Puzzle, evidence: Evidence, where: Locator) -> Iterat
         if puzzle.programs is None or not sizes:
             continue
         if programs > (needed := puzzle.programs(case, every[number], sizes)):
-            facts = {"function": every[number], "programs": programs, "needed": needed}
-            yield finding(IDLE, Status.OVER_TRAFFIC, where(line, case), **facts)
+            place, which = where(line, case), every[number]
+            yield finding(IDLE, Status.OVER_TRAFFIC, place, function=which, programs=programs, needed=needed)
             return
 
 

@@ -91,7 +91,8 @@ class Progress:
 
     def next_open(self, after: str = "") -> str | None:
         """The first puzzle after this one that is not solved, else the first at all; None: all are solved."""
-        return next((puzzle_id for puzzle_id in ladder.following(after) if not self.of(puzzle_id).solved), None)
+        last = ladder.SPINE[-1] if all(self.of(one).solved for one in ladder.SPINE) else ""  # no rung that leads to it
+        return next((one for one in ladder.following(after or last) if not self.of(one).solved), None)
 
 
 @dataclass(frozen=True)

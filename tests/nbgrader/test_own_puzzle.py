@@ -14,7 +14,7 @@ from tests.conftest import ROOT, importable, typed
 
 OWN = "m1_softmax"
 LAST = LADDER[-1]
-LINE = f'    Rung("{LAST.id}", "{LAST.slug}", "{LAST.title}"),\n'
+END = ")\nRUNGS = "  # of the ladder
 
 
 @pytest.fixture
@@ -29,8 +29,8 @@ def clone(tmp_path: Path) -> Path:
         (root / folder / f"{OWN}.py").write_text(text.replace('"p1"', '"m1"'))
     registry = root / "checker" / "course" / "ladder.py"
     text = registry.read_text()
-    assert text.count(LINE) == 1
-    registry.write_text(text.replace(LINE, LINE + '    Rung("m1", "softmax", "My softmax"),\n'))
+    assert text.count(END) == 1
+    registry.write_text(text.replace(END, f'    Rung("m1", "softmax", "My softmax"),\n{END}'))
     return root
 
 

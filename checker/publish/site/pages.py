@@ -50,8 +50,8 @@ _LINK = re.compile(r"(!?)\[([^\[\]]*)\]\(([^)\s]+)\)")
 # What lessons say of cells and terminals, and what they say here. Lines are broken anywhere.
 WORDS = {
     "in this cell or in `puzzles/w1_vector_add.py`": "in the editor",
-    "In a terminal, `run` does nothing, in this lesson and in all others: there, read the answers.": "Cells with `run` "
-    "work in a notebook. Here, read the answers.",
+    "`run` needs a notebook, in this lesson and in all others: in a terminal, read the answers.": "`run` needs a "
+    "notebook: here, read the answers.",
     "Write a guess in place of each `...`.": "Type your guesses at *Predict*, below your kernel.",
     "In a terminal:": "",
 }
