@@ -120,7 +120,8 @@
 # | `torch.exp(x)`, `torch.log(x)` | the natural ones |
 #
 # You have loops, `if`, arithmetic, slices, `range`, `min`, `max`, `len`, and the functions and methods of `torch` that
-# compute with tensors; `scaled_dot_product_attention` and its like are what you build.
+# compute with tensors; `scaled_dot_product_attention` and its like are what you build. An `if` may ask a tensor, a few
+# times for each product.
 #
 # ## The signature
 #

@@ -123,7 +123,8 @@
 # ## Memory and work
 #
 # * **Each kernel is launched once:** `flash_attention_2_kernel` by the forward pass, the other three by the backward
-#   pass. The grid is as large as it has to be, and no loop in Python goes over sequences or heads.
+#   pass. The grid is as large as it has to be, and no loop in Python goes over sequences or heads. Only kernels
+#   compute: your functions make tensors, arrange them in memory and launch.
 # * **Nothing is computed twice.** Keep Q, K, V, O and LSE.
 # * A pointer leads to the memory of its tensor, and to nothing else.
 
