@@ -316,7 +316,12 @@ def test_all_launches_of_a_pass_may_do_a_quarter_of_what_each_may() -> None:
     assert len(results) == 6 and [r.error is None for r in results] == [True] * 5 + [False]
 
 
-UNCOUNTED = SOURCE.replace("    row = ", "    n = sum(0 for _ in iter(int, 1))\n    row = ")
+UNCOUNTED = SOURCE.replace("    row = ", "    n = min(iter(int, 1))\n    row = ")
+ROUNDS = """    for step in range(0, 40):
+        for counted in range(0, 2100):
+            pass
+        n = 3 ** 8_000_000 % 7
+    row = """
 
 
 def test_what_counts_nothing_is_ended_by_its_own_clock(box_folder: Path) -> None:
@@ -324,7 +329,16 @@ def test_what_counts_nothing_is_ended_by_its_own_clock(box_folder: Path) -> None
     assert endings == [Ending.CPU_TIME] * 2
 
 
-def test_that_clock_begins_anew_as_long_as_something_is_counted(box_folder: Path) -> None:
+def test_time_that_nothing_explains_adds_up(box_folder: Path) -> None:
+    """However much is counted in between."""
+    one = replace(launch(rows=1), most_work=PLENTY)
+    with Box(Limits(patience=2.5)) as box:
+        result = box.run(SOURCE.replace("    row = ", ROUNDS), [KERNEL], [one], [[(0, range(1))]]).passes[0]
+    error = result.results[0].error if 0 in result.results else None
+    assert result.ending is Ending.CPU_TIME or (error is not None and error.type == "TooMuchWork"), result
+
+
+def test_that_clock_stands_still_as_long_as_something_is_counted(box_folder: Path) -> None:
     """This takes longer than its patience on any machine: a turn of the loop costs microseconds."""
     turns = SOURCE.replace("    row = ", "    for step in range(0, 300_000):\n        pass\n    row = ")
     one = replace(launch(rows=1), most_work=PLENTY)
