@@ -190,6 +190,8 @@ predict("p2", x_reads=..., y_0=...)
 #
 # 1. The largest element, 9, becomes $-\infty$. What is y there, and how large is the largest element of y?
 # 2. All elements are $-\infty$: `np.full((1, 10), -np.inf, np.float32)`. What is y?
+# 3. You choose the grid and the block. Which grid do 25 such rows need? How many iterations has a pass with blocks of 4,
+#    and with blocks of 16?
 #
 # <details><summary>Answers</summary>
 #
@@ -197,6 +199,7 @@ predict("p2", x_reads=..., y_0=...)
 #    was .6321.
 # 2. NaN everywhere, unless you have taken precautions: m is $-\infty$, and $-\infty - (-\infty)$ is not a number. No row
 #    of this puzzle is like that. In p3 the first block of a row may be.
+# 3. (25,): each program owns a row. With blocks of 4 a pass has 3 iterations, and with blocks of 16 it has one.
 #
 # </details>
 

@@ -181,12 +181,14 @@ predict("p3", x_reads=..., y_5=...)
 #
 # 1. What are $m$ and $l$ after the first block, and after the second? Print them.
 # 2. What is y if you take the guard out of your kernel?
+# 3. You choose the block: for which of the sizes 1, 2, 4 and 8 is a kernel without the guard right for this row?
 #
 # <details><summary>Answers</summary>
 #
 # 1. $-\infty$ and 0, the pair of no columns at all. The second block then finds $m' = 3$ and $l' = 1.503$.
 # 2. Every element is NaN: one NaN in $l$ is enough. With the guard, y begins with four zeros and ends with .0900 .2447
 #    .6652.
+# 3. For 8 alone: then the first block has a number in it.
 #
 # </details>
 

@@ -204,12 +204,14 @@ out = np.zeros(3, np.float32)
 run(row_sum_kernel, x_ptr=wide, out_ptr=out, x_row_stride=5, n_cols=3, BLOCK_SIZE=4, grid=3)
 
 # %% [markdown]
-# **Question 1.** What comes out with `x_row_stride=3`, the length of a row?
+# **Question 1.** What comes out with `x_row_stride=3`, the length of a row? And which grid and which block do you choose
+# for 7 rows of 300 columns?
 #
 # <details><summary>Answer</summary>
 #
 # 6, 24 and 21. Row 0 is right, because 0 times anything is 0. "Row 1" begins at offset 3 and is 10 10 4, and "row 2"
-# begins at offset 6 and is 5 6 10. Nothing was read outside the tensor, so nobody complains.
+# begins at offset 6 and is 5 6 10. Nothing was read outside the tensor, so nobody complains. Seven rows of 300 need the
+# grid (7,), and a block of 512.
 #
 # </details>
 #
