@@ -57,15 +57,16 @@ def next_hint(puzzle_id: str, root: Path = places.ROOT) -> Shown:
         return replace(was, hints=min(seen + 1, len(every)))
 
     try:
-        after = noted(puzzle_id, one_more, root)
+        after, counted = noted(puzzle_id, one_more, root), True
     except OSError as error:
         sentence = (
             f"progress.txt cannot be written ({error.strerror}), so this hint is not counted. All hints end the lesson."
         )
-        remark = " ".join(filter(None, (before.remark, sentence)))
-        return replace(_shown(puzzle_id, every[seen : seen + 1], before, every, root), remark=remark, counted=False)
+        after, counted = Opened(before.progress, sentence), False
     remark = " ".join(filter(None, (before.remark, after.remark)))
-    return _shown(puzzle_id, every[seen : seen + 1], replace(after, remark=remark), every, root)
+    return replace(
+        _shown(puzzle_id, every[seen : seen + 1], replace(after, remark=remark), every, root), counted=counted
+    )
 
 
 def seen_hints(puzzle_id: str, root: Path = places.ROOT) -> Shown:

@@ -26,7 +26,7 @@ from checker.box.protocol.records import LAUNCHED, STORE, Record
 
 _OPTIONS = frozenset({"num_warps", "num_stages", "num_ctas", "maxnreg"})  # for a compiler
 _lent: dict[str, Any] = {}  # kernels by name
-MOST_PROGRAMS = (1 << 31) - 1  # of an axis of a grid
+MOST_PROGRAMS = (1 << 31) - 1  # of a grid
 MOST_FORMS = 8  # of the launches of one call that are told
 _launched: list[Record] = []  # records of the call in progress
 
@@ -52,8 +52,7 @@ class _Connecting(pytorch.Counted):  # type: ignore[no-untyped-call]
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Carry out one operation. Raises ByPyTorch, TooMuchWork."""
-        name = func._schema.name.removeprefix("aten::")
-        if name.removesuffix("_") not in _CONNECTING and name not in _CONNECTING:
+        if not pytorch.among(name := pytorch.operation(func), _CONNECTING):
             raise ByPyTorch(name)
         return super().__torch_dispatch__(func, types, args, kwargs)
 
@@ -127,7 +126,7 @@ class _Launcher:
         if min(sides) < 1:
             raise ValueError(f"{self.name} is launched with a grid of {grid}: no program runs")
         if math.prod(sides) > MOST_PROGRAMS:
-            raise ValueError(f"{self.name} is launched with a grid of {grid}: no GPU has so many programs")
+            raise ValueError(f"{self.name} is launched with a grid of {grid}: more programs than can be run")
         return lambda *given, **named: self._launch(sides, given, named)
 
     def _launch(self, grid: tuple[int, int, int], given: tuple[Any, ...], named: dict[str, Any]) -> None:
@@ -253,12 +252,15 @@ def called(loaded: list[tuple[Any, int]], launch: Launch) -> tuple[list[bytes], 
             return tuple(made)
 
     wanted = {name: inputs[name].requires_grad_() for name in ("q", "k", "v")}
-    with pytorch.Counted():  # type: ignore[no-untyped-call]
-        o: torch.Tensor = Function.apply(*wanted.values(), float(launch.scalars["scale"][1]))  # type: ignore[no-untyped-call]
-        if "do" in inputs:
+    try:
+        with pytorch.Counted():  # type: ignore[no-untyped-call]
+            o: torch.Tensor = Function.apply(*wanted.values(), float(launch.scalars["scale"][1]))  # type: ignore[no-untyped-call]
             before = o.detach().clone()
-            torch.autograd.backward(o, inputs["do"])
-            if not torch.equal(o.detach().nan_to_num(), before.nan_to_num()):
-                raise functions.WrongResult("the backward pass has changed O, which the caller has got")
+            if "do" in inputs:
+                torch.autograd.backward(o, inputs["do"])
+    except RuntimeError as error:
+        raise pytorch.translated(error) from None
+    if not torch.equal(o.detach().nan_to_num(), before.nan_to_num()):
+        raise functions.WrongResult("the backward pass has changed O, which the caller has got")
     after = {name: tensor.detach() for name, tensor in (inputs | returned).items()}
     return functions.answered(launch.tensors, after, list(_launched), loaded[-1][1])

@@ -48,6 +48,17 @@ _READS, _READS_A_PRODUCT = 64, 8  # how often an `if` may ask a tensor: so many 
 _FACTORS = {"mm": 0, "bmm": 0, "addmm": 1, "baddbmm": 1}  # position of the first factor
 
 
+def operation(func: Any) -> str:
+    """The name of an operation in the namespace aten."""
+    name: str = func._schema.name.removeprefix("aten::")
+    return name
+
+
+def among(name: str, these: frozenset[str]) -> bool:
+    """Whether an operation is one of these, be it in place."""
+    return name in these or name.removesuffix("_") in these
+
+
 load_kernels = functions.load  # under the name by which a device is asked for it
 
 
@@ -100,12 +111,12 @@ class Watch(Counted):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Carry out one operation. Raises NotAllowed, TooMuchWork."""
-        name = func._schema.name.removeprefix("aten::")
+        name = operation(func)
         truth = name == _READ and args[0].dtype is torch.bool  # `if` asks for it
         picked = name.startswith("index") and any(_is_bool(one) for one in args[1])  # how many, its length tells
         if truth or picked:
             self._reads -= 1  # or all numbers could be taken to Python bit by bit
-        known = name.removesuffix("_") in OPERATIONS or name in OPERATIONS
+        known = among(name, OPERATIONS)
         as_other_type = name == "view" and func._schema.overload_name == "dtype"  # two numbers would count as one
         if not (known or truth) or as_other_type or self._reads < 0:
             raise NotAllowed(name if self._reads >= 0 else _READ)
