@@ -84,7 +84,7 @@ def error_finding(error: KernelError, place: Where) -> Finding:
         return finding("false-promise", Status.CRASHED, place, message=message)
     if error.type == "NotAllowed":  # of checker.box.inside.pytorch
         return finding("operation-not-allowed", Status.FORBIDDEN, place, message=message)
-    if error.type == "ByPyTorch":
+    if error.type == "ByPyTorch":  # of checker.box.inside.autograd
         return finding("computed-without-kernel", Status.FORBIDDEN, place, message=message)
     if error.type == "OutsideMemory":  # of checker.box.inside.autograd
         return finding(OUTSIDE, Status.OUT_OF_BOUNDS, place, message=message)
