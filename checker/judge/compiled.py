@@ -61,12 +61,24 @@ def compile_remarks(results: Sequence[Compiled], where: Locator) -> list[str]:
 
 
 def only_in_half(results: Sequence[Compiled]) -> bool:
-    """Whether each kernel that does not compile was compiled in fp32 as well, where nothing fails."""
+    """Whether each kernel that does not compile was compiled in fp32 as well, where nothing fails.
+
+    A form that was compiled only until its types are settled says nothing of shared memory.
+    """
     forms = [result for result in results if not ones(result.job)]
-    failed = [r.job for r in forms if r.error or (r.shared or 0) > KNOWN[r.job.target].shared_limit]
-    in_fp32 = {(r.job.kernel, r.job.target) for r in forms if _HALF.isdisjoint(r.job.signature.values())}
-    half_alone = all(not _HALF.isdisjoint(job.signature.values()) for job in failed)
-    return bool(failed) and half_alone and {(job.kernel, job.target) for job in failed} <= in_fp32
+    failed = [one for one in forms if one.error or _takes_too_much(one)]
+    in_fp32 = [one for one in forms if _HALF.isdisjoint(one.job.signature.values()) and one not in failed]
+    known = {(one.job.kernel, one.job.target) for one in in_fp32}
+    measured = {(one.job.kernel, one.job.target) for one in in_fp32 if one.shared is not None}
+    return bool(failed) and all(
+        not _HALF.isdisjoint(one.job.signature.values())
+        and (one.job.kernel, one.job.target) in (known if one.error else measured)
+        for one in failed
+    )
+
+
+def _takes_too_much(result: Compiled) -> bool:
+    return (result.shared or 0) > KNOWN[result.job.target].shared_limit
 
 
 def without_half(verdict: Verdict, before: Status) -> Verdict:
@@ -92,8 +104,7 @@ def _by_kernel(results: Sequence[Compiled]) -> Iterator[tuple[Compiled, list[Com
 def _complaint(puzzle: Puzzle, result: Compiled, timed: Compiled, where: Locator) -> Finding | None:
     job, form = result.job, _form(result.job, timed.job)
     if result.error is None:
-        limit = KNOWN[job.target].shared_limit
-        if result.shared is None or result.shared <= limit:
+        if not _takes_too_much(result):
             return None
         return finding(
             "shared-memory",
@@ -103,7 +114,7 @@ def _complaint(puzzle: Puzzle, result: Compiled, timed: Compiled, where: Locator
             shared=result.shared,
             form=form,
             stages=_stages(job),
-            limit=limit,
+            limit=KNOWN[job.target].shared_limit,
         )
     if result.error.type == DIED:
         return finding(
