@@ -63,7 +63,7 @@ checker = PYTHONPATH="$$PWD" "$(bin)/python" -m checker
 drawing = $(if $(VENV),,CHECKER_INSTALL_MATPLOTLIB="make -s .venv/.layer-plot")
 friendly = || { status=$$?; test $$status -eq 4 || exit $$status; }
 
-.PHONY: help check watch hint predict progress reset lab torch trace bench compiled train doctor clean needs-check needs-lab needs-torch
+.PHONY: help check watch hint predict progress reset lab torch step trace bench compiled train doctor clean needs-check needs-lab needs-torch
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 23
@@ -91,6 +91,9 @@ lab: $(call layer,lab) ## the notebooks in JupyterLab (LAB="--no-browser …": o
 	@PYTHONPATH="$$PWD" "$(bin)/python" -m jupyterlab --ServerApp.root_dir="$$PWD" --LabApp.default_url=/lab/tree/notebooks $$LAB
 
 torch: $(call layer,torch) ## PyTorch, for the puzzles that are written in it
+
+step: $(call layer,check) ## step through your kernel of PUZZLE=p6, line by line (PROGRAM=1, SIZE="words of a launch's name")
+	@$(checker) step $(call argument,PUZZLE) $(call option,--file,FILE) $(call option,--program,PROGRAM) $(call option,--size,SIZE) $(friendly)
 
 trace: $(call layer,check) ## draw which tiles PUZZLE=p5 loads and stores, in which order
 	@$(drawing) $(checker) trace $(call argument,PUZZLE) $(call option,--file,FILE) $(friendly)

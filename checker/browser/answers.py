@@ -22,7 +22,7 @@ from checker.box.host import Host
 from checker.box.parent import Limits
 from checker.browser import drafts
 from checker.browser.words import on_page
-from checker.check import Outcome, Terms, check
+from checker.check import Outcome, Terms, believed, check
 from checker.check.steps import Check
 from checker.course import places
 from checker.course.status import Misuse
@@ -31,6 +31,7 @@ from checker.judge import endings
 from checker.learner import hints, practice, predict, progress
 from checker.report.html import html
 from checker.submission.read import Unreadable
+from checker.trace import stepped
 
 _HOST = Host(here=True)
 _TERMS = Terms(host=_HOST, targets=())
@@ -72,8 +73,12 @@ def _line(puzzle_id: str) -> str:
     return progress.written(alone).decode().splitlines()[1]
 
 
-def _outcome(puzzle_id: str, asked: dict[str, Any]) -> Outcome:
-    return check(puzzle_id, drafts.submission_of(asked["drafts"].get(puzzle_id, "")), _TERMS)
+def _outcome(puzzle_id: str, asked: dict[str, Any], *, believing: bool = False) -> Outcome:
+    """The outcome of a draft. `believing`: one that has been accepted is not run again."""
+    submission = drafts.submission_of(asked["drafts"].get(puzzle_id, ""))
+    if believing and progress.accepted_as(puzzle_id, submission.sha256):
+        return believed(puzzle_id, submission)
+    return check(puzzle_id, submission, _TERMS)
 
 
 def _check(puzzle_id: str, asked: dict[str, Any]) -> Answer:
@@ -138,6 +143,12 @@ def _trace(puzzle_id: str, asked: dict[str, Any]) -> Answer:
     return {"pictures": pictures}
 
 
+def _step(puzzle_id: str, asked: dict[str, Any]) -> Answer:
+    outcome = _outcome(puzzle_id, asked, believing=True)
+    data = stepped.data_of(outcome, host=_HOST)
+    return _shown(outcome.verdict) if data is None else {"step": data}
+
+
 def _download(puzzle_id: str, asked: dict[str, Any]) -> Answer:
     name, text = drafts.file_of(puzzle_id, asked["drafts"].get(puzzle_id, ""), asked["kind"])
     return {"name": name, "text": text}
@@ -152,6 +163,7 @@ _VERBS = {
     "ended": _ended,
     "hint": _hint,
     "predict": _predict,
+    "step": _step,
     "trace": _trace,
     "download": _download,
     "upload": _upload,
@@ -161,12 +173,15 @@ _VERBS = {
 def _shown(verdict: Verdict) -> Answer:
     """A verdict as a page has it: what to press is said by the page, and the next puzzle is a link there."""
     withheld = bool(verdict.asking)
-    here = replace(verdict, asking="", walk_through="", upcoming="", findings=tuple(map(_here, verdict.findings)))
+    here = replace(
+        verdict, asking="", stepping="", walk_through="", upcoming="", findings=tuple(map(_here, verdict.findings))
+    )
     if here.status is Status.NOT_STARTED:
         [finding] = here.findings
         sentence = f"Fill it in at line {finding.where.line}, then press Check. Hint gives you a first step."
         here = replace(here, findings=(replace(finding, explanation=sentence, examples=()),))
-    return {"html": html(here), "status": verdict.status.value, "accepted": verdict.accepted, "withheld": withheld}
+    said = {"status": verdict.status.value, "accepted": verdict.accepted, "withheld": withheld}
+    return {"html": html(here), **said, "steps": bool(verdict.stepping)}
 
 
 def _here(finding: Finding) -> Finding:

@@ -154,13 +154,14 @@ def launch(
     host: Host | None = None,
     device: Device = Device.INTERPRETER,
     lent: Sequence[Lent] = (),
+    order: Sequence[int] | None = None,
 ) -> PassResult:
-    """Run launches of a program that nothing keeps from being run, as in practice, every program in order.
+    """Run launches of a program that nothing keeps from being run, as in practice.
 
-    `lent`: as `Box.run` takes it.
+    `lent`: as `Box.run` takes it. `order`: the programs that run of each launch; None: all of them.
     """
     with _box(limits, host or Host(), device) as box:
-        in_order: Pass = [(number, range(one.programs)) for number, one in enumerate(launches)]
+        in_order: Pass = [(number, order or range(one.programs)) for number, one in enumerate(launches)]
         return run_in(box, (program.source, list(program.kernels), launches, [in_order]), lent).passes[0]
 
 

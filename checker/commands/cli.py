@@ -19,7 +19,7 @@ SHARED = {  # by file beside this one: the verbs in it
     "author": ("build", "ideas", "questions", "student-bundle"),
     "class_pages": ("class-report", "viva"),
     "course": ("course", "gradescope"),
-    "kernel": ("bench", "compiled", "trace"),
+    "kernel": ("bench", "compiled", "step", "trace"),
     "rounds": ("extension", "handout", "round"),
     "learner": ("bug", "hint", "predict", "progress", "reset", "solution"),
 }

@@ -160,6 +160,41 @@ def trace(puzzle: str, file: Path | None, into: Path) -> NoReturn:
     sys.exit(verdict.exit_status)
 
 
+@click.command()
+@click.argument("puzzle", metavar="PUZZLE")
+@of_file("Step through")
+@click.option("--program", type=click.IntRange(0), help="Begin with this program of the grid, counted along x first.")
+@click.option("--size", default="", help="The launch that has these words in its name, such as `4 x 61`.")
+@into_folder("step", "the page")
+def step(puzzle: str, file: Path | None, program: int | None, size: str, into: Path) -> NoReturn:
+    """Make a page that steps through a puzzle's kernel, line by line, forwards and backwards.
+
+    The kernel is checked first, unless this very text has been accepted; the exit status is that of `check`. A wrong
+    one begins at the line that stored what is wrong, or at the one that stopped it.
+    """
+    from checker.trace import page, stepped
+
+    screen = console()
+    try:
+        puzzle_id = id_of(puzzle)
+        outcome = outcome_of(puzzle_id, file or _own(puzzle_id), Terms(targets=()), believing=True)
+        data = stepped.data_of(outcome, stepped.Asked(program, size))
+    except Misuse as misuse:
+        _see_help(misuse, "step")
+    if data is None:
+        end(outcome.verdict)
+    path = into / f"{catalog.load(puzzle_id).stem}.html"
+    try:
+        into.mkdir(parents=True, exist_ok=True)
+        path.write_text(page.page(data), encoding="utf-8")
+    except OSError as error:
+        click.echo(f"The page could not be written to {into}: {error.strerror}.", err=True)
+        sys.exit(ExitStatus.MISUSED)
+    show_indented(screen, stepped.summary(data))
+    screen.print(f"\nWritten: {os.path.relpath(path)}. Open it in a browser.", soft_wrap=True)
+    sys.exit(outcome.verdict.exit_status)
+
+
 def show_indented(screen: Console, lines: Iterable[str]) -> None:
     """Print lines; what is indented stays so when they are broken."""
     for line in lines:

@@ -60,6 +60,7 @@ class Where:
     case: str | None = None
     case_id: int | None = None  # its place among the cases of the check
     program: tuple[int, ...] | None = None
+    stored: int | None = None  # the line in which that program stored the first wrong element
     tensor: str | None = None
     index: tuple[int, ...] | None = None
 
@@ -172,6 +173,7 @@ class Verdict:
     printed: tuple[tuple[str, str], ...] = ()  # (case, what the kernels printed in it), in practice
     file: str = ""
     asking: str = ""  # in practice, if a hint is withheld: what to type for it
+    stepping: str = ""  # in practice, if something was run and is wrong: what to type to step through it
     walk_through: str = ""  # in practice, once it is solved: what to type to read the course's solution, explained
     upcoming: str = ""  # in practice, once it is accepted: the file to open next
     mode: str = "practice"

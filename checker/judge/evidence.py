@@ -61,9 +61,11 @@ def locator(submission: Submission) -> Locator:
     """A function that turns a line of the submission's text and other facts into a `Where`."""
     lines = submission.text.split("\n")
 
-    def where(line: int | None = None, case: Case | None = None, **facts: object) -> Where:
+    def where(line: int | None = None, case: Case | None = None, stored: int | None = None, **facts: object) -> Where:
         if case is not None:
             facts |= {"case": case.name, "case_id": case.id}
+        if stored:
+            facts["stored"] = submission.place(stored)[1]
         if not line or line > len(lines):
             return Where(**facts)  # type: ignore[arg-type]
         cell, local = submission.place(line)

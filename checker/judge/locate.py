@@ -98,7 +98,7 @@ def _rounded(items: list[Wrong]) -> Finding | None:
 def _made_of_rounded(items: list[Wrong], where: Locator) -> Finding | None:
     """The finding on fp32 results that are off by what a conversion to 16 bits in the kernel's text loses."""
     item = items[0]
-    line = item.code.line_of(Part.CAST_TO_HALF, item.store_lines[item.first])
+    line = item.code.line_of(Part.CAST_TO_HALF, item.store_line)
     finite = [i for i in items if not _overflows(i)]
     if line is None or not finite or not all(_nearly(i, n, LOST_IN_BF16) for i in finite for n in i.wrong):
         return None

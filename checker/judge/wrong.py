@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,11 +16,18 @@ from checker.course.misconception import Line, Part
 from checker.course.puzzle import Expected
 from checker.course.verdict import Status, Where
 from checker.judge.compare import agrees, wrong_elements
-from checker.judge.evidence import Locator, element_name, tensor_name, written_tensors
+from checker.judge.evidence import Locator, element_name, grid_position, tensor_name, written_tensors
 from checker.judge.memory import never_stored
 from checker.judge.text.roles import Code
 
 MOST_EXAMPLES = 5
+
+
+class Stored(NamedTuple):
+    """Who stored an element last."""
+
+    program: int
+    line: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +39,7 @@ class Wrong:
     undefined: bool  # other values in masked lanes without `other` give other outputs
     expected: Mapping[str, Expected]
     wrong: Mapping[str, npt.NDArray[np.bool_]]  # per output that is not right everywhere
-    store_lines: Mapping[str, int | None]  # of each of these, the last store to it
+    stored: Mapping[str, Stored | None]  # of each of these, what has stored the first wrong element
     last_load: int | None
     unwritten_load: tuple[str, int] | None  # an output that is loaded before the program has stored to it, and where
     padding_load: int | None  # the first load whose masked lanes could count
@@ -60,7 +68,17 @@ class Wrong:
             return self.padding_load or self.last_load
         if part is Part.PADDING:
             return self.padding_load
-        return self.code.line_of(part, self.store_lines[self.first]) if part else None
+        return self.code.line_of(part, self.store_line) if part else None
+
+    @property
+    def store_line(self) -> int | None:
+        """The line that stored the first wrong element."""
+        return self.line_that_stored(self.first)
+
+    def line_that_stored(self, name: str) -> int | None:
+        """The line that stored the first wrong element of an output; None on a GPU, where nobody sees it."""
+        stored = self.stored[name]
+        return stored.line if stored else None
 
     def place(self, where: Locator, part: Line | None = None, of: Collection[str] = ()) -> Where:
         """The line to look at: the one at fault where that is known, else where the wrong output is stored.
@@ -69,7 +87,10 @@ class Wrong:
         """
         name, line = next((name for name in self.wrong if name in of), self.first), self.line_of(part)
         role = "" if line else f"where {tensor_name(name)} is stored"
-        return where(line or self.store_lines[name], self.case, role=role, tensor=name, index=self.at(name))
+        facts: dict[str, object] = {"role": role, "tensor": name, "index": self.at(name)}
+        if stored := self.stored[name]:
+            facts |= {"stored": stored.line, "program": grid_position(self.case, stored.program)}
+        return where(line or self.line_that_stored(name), self.case, **facts)
 
     def at(self, name: str) -> tuple[int, ...]:
         """The index of the first wrong element of an output."""
@@ -110,8 +131,8 @@ def wrong_outputs(case: Case, expected: Mapping[str, Expected], result: LaunchRe
         bool(undefined),
         expected,
         wrong or undefined,
-        {name: _last(result, STORE, list(case.tensors).index(name)) for name in wrong or undefined},
-        _last(result, LOAD),
+        {name: _stored(result, list(case.tensors).index(name), mask) for name, mask in (wrong or undefined).items()},
+        _last_load(result),
         _unwritten_load(case, result),
         _padding_load(result, undefined=bool(undefined)),
         code,
@@ -125,10 +146,18 @@ def _differs(result: LaunchResult, name: str) -> npt.NDArray[np.bool_]:
     return np.any(others, axis=0) if others else np.zeros(first.shape, bool)
 
 
-def _last(result: LaunchResult, kind: int, tensor: int | None = None) -> int | None:
-    """Line of the last access of a kind, to a tensor if one is given."""
-    of_tensor = True if tensor is None else result.log.tensor == tensor
-    lines = result.log.line[(result.log.kind == kind) & of_tensor]
+def _stored(result: LaunchResult, tensor: int, wrong: npt.NDArray[np.bool_]) -> Stored | None:
+    """Who stored the first wrong element of a tensor last."""
+    log = result.log
+    touched = np.flatnonzero(log.elements == int(np.argmax(wrong)))
+    records = np.searchsorted(np.cumsum(log.distinct), touched, side="right")
+    own = records[(log.kind[records] == STORE) & (log.tensor[records] == tensor)]
+    return Stored(int(log.program[own[-1]]), int(log.line[own[-1]])) if own.size else None
+
+
+def _last_load(result: LaunchResult) -> int | None:
+    """Line of the last load."""
+    lines = result.log.line[result.log.kind == LOAD]
     return int(lines[-1]) if lines.size else None
 
 

@@ -95,11 +95,14 @@ def _insist_on_accepted(puzzle_id: str, works: bool) -> None:
 
 
 def _in_steps(verdict: Verdict, puzzle_id: str) -> Verdict:
-    """The verdict with the hints withheld of what is seen for the first time, and how to get them.
+    """The verdict with the hints withheld of what is seen for the first time, how to get them, and how to see it run.
 
     Only the first finding is written down: the others wait until it is their turn. Where it cannot be written down,
     nothing is withheld.
     """
+    in_notebook = not verdict.file.endswith(".py")
+    if any(finding.where.case_id is not None for finding in verdict.findings):
+        verdict = replace(verdict, stepping=typed("step", puzzle_id, in_notebook=in_notebook))
     if not any(finding.question for finding in verdict.findings):
         return verdict
     first = verdict.findings[0]
@@ -119,7 +122,7 @@ def _in_steps(verdict: Verdict, puzzle_id: str) -> Verdict:
     findings = tuple(replace(f, withheld=bool(f.question) and f.id not in known) for f in verdict.findings)
     asking = ""
     if any(finding.withheld for finding in findings[:MOST_FINDINGS]):
-        asking = typed("hint", puzzle_id, in_notebook=not verdict.file.endswith(".py"))
+        asking = typed("hint", puzzle_id, in_notebook=in_notebook)
     return replace(verdict, findings=findings, remarks=(*verdict.remarks, *filter(None, [remark])), asking=asking)
 
 

@@ -1,4 +1,4 @@
-"""What a notebook calls: `check`, `run`, `predict`, `trace`, `bench`, `compiled`, `train`, `hint`, `solution`.
+"""What a notebook calls: `check`, `run`, `predict`, `step`, `trace`, `bench`, `compiled`, `train`, `hint`, `solution`.
 
 The notebook's own process is never trusted: it hands over the text of the cells that were run, and that
 text walks the same road as a file does, in another process.
@@ -29,7 +29,20 @@ from checker.notebook.experiment import Ran, ran
 from checker.submission.problem import NotASubmission
 from checker.submission.read import Unreadable
 
-__all__ = ["Ran", "Report", "bench", "check", "compiled", "hint", "predict", "run", "solution", "trace", "train"]
+__all__ = [
+    "Ran",
+    "Report",
+    "bench",
+    "check",
+    "compiled",
+    "hint",
+    "predict",
+    "run",
+    "solution",
+    "step",
+    "trace",
+    "train",
+]
 
 
 @dataclass(frozen=True, repr=False)
@@ -65,6 +78,14 @@ def check(puzzle: int | str, *, device: str = "interpreter") -> Report:
 def bench(puzzle: int | str, *, every: bool = False) -> Report:
     """Time the kernels of a puzzle beside their peers, or predict without a GPU; a picture. They are checked first."""
     return _asked("bench", puzzle, every=every)
+
+
+def step(puzzle: int | str, *, program: int | None = None, size: str = "") -> Report:
+    """Step through the kernels of a puzzle line by line, right or wrong, and see what every name holds.
+
+    `program`: the one of the grid to begin with, counted along x first. `size`: words of a launch's name.
+    """
+    return _asked("step", puzzle, program=program, size=size)
 
 
 def trace(puzzle: int | str) -> Report:

@@ -29,7 +29,9 @@ from checker.report.screen import lines, plain
 from checker.report.terminal import blocks_of, report
 from checker.submission.read import Submission, Unreadable, from_file
 from checker.trace import words
+from checker.trace.page import framed
 from checker.trace.run import traced
+from checker.trace.stepped import Asked, data_of, summary
 
 
 def main() -> None:
@@ -48,6 +50,8 @@ def main() -> None:
 def _served(puzzle_id: str, verb: str, cells: list[str], place: str | None, **options: Any) -> dict[str, Any]:
     if verb == "predict":
         return {"text": "\n\n".join(_predicted(puzzle_id, cells, place, **options))}
+    if verb == "step":
+        return _stepped(puzzle_id, submission_of(cells), Asked(**options))
     if verb == "compiled":
         return _compiled(puzzle_id, submission_of(cells), **options)
     return _judged(puzzle_id, verb, cells, place, **options)
@@ -69,6 +73,13 @@ def _predicted(puzzle_id: str, cells: list[str], place: str | None, guesses: dic
         shown.append(plain(lines(predict.asked(still_open))))
         shown.append("Write your guesses in place of the dots, and run the cell again.")
     return shown
+
+
+def _stepped(puzzle_id: str, submission: Submission, asked: Asked) -> dict[str, Any]:
+    """A page that steps through the cells' kernels; the report of a check, if nothing can be run."""
+    outcome = check(puzzle_id, submission, Terms(targets=()))
+    data = data_of(outcome, asked)
+    return _shown(outcome.verdict) if data is None else {"text": "\n".join(summary(data)), "html": framed(data)}
 
 
 def _compiled(

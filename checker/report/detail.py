@@ -20,7 +20,7 @@ def shown_with(verdict: Verdict, detail: Detail) -> Verdict:
     """
     if detail == FULL:
         return verdict
-    without_advice = replace(verdict, remarks=(), printed=(), asking="", walk_through="", upcoming="")
+    without_advice = replace(verdict, remarks=(), printed=(), asking="", stepping="", walk_through="", upcoming="")
     if detail == "finding":
         return replace(without_advice, findings=tuple(map(_named, verdict.findings)))
     return replace(

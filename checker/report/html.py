@@ -65,6 +65,8 @@ def _parts(verdict: Verdict, colour: str) -> Iterator[str]:
         yield _paragraph(closing)
     if verdict.asking:
         yield _paragraph(f"Stuck? <code>{escape(verdict.asking)}</code>", raw=True)
+    if verdict.stepping:
+        yield _paragraph(f"{words.STEPPING} <code>{escape(verdict.stepping)}</code>", raw=True)
     if verdict.walk_through:
         yield _paragraph(f"{words.WALK_THROUGH} <code>{escape(verdict.walk_through)}</code>", raw=True)
     if verdict.upcoming:

@@ -88,6 +88,7 @@ def _closing(verdict: Verdict) -> Iterator[RenderableType]:
     yield Text(words.closing(verdict), style="" if verdict.accepted else "dim")
     for what, typed in (
         ("Stuck?", verdict.asking),
+        (words.STEPPING, verdict.stepping),
         (words.WALK_THROUGH, verdict.walk_through),
         ("Next:", verdict.upcoming),
     ):

@@ -10,7 +10,7 @@ from checker.course.verdict import Compilation, ErrorMap, Finding, Held, Propert
 
 MOST_FINDINGS = 3  # the worst ones; the rest often follow from them
 MOST_PRINTED_LINES = 20
-WALK_THROUGH = "The solution:"  # before what is to be typed
+WALK_THROUGH, STEPPING = "The solution:", "See it happen:"  # before what is to be typed
 SHADES = "·░▒▓█"  # of a cell of an error map: all right, up to a third, two thirds, nearly all, all wrong
 
 PLAIN_WORDS = {
@@ -74,14 +74,24 @@ def spot(file: str, where: Where) -> str:
 
 
 def place(verdict: Verdict, finding: Finding) -> str:
-    """File or cell, line, and the case that a finding was seen with."""
+    """File or cell, line, who stored the first wrong element, and the case that a finding was seen with."""
     where = finding.where
     parts = []
     if where.line is not None:
-        parts.append(spot(verdict.file, where) + (f" ({where.role})" if where.role else ""))
+        role = f"where {_stored(where, 'stored')}" if where.stored == where.line else where.role
+        parts.append(spot(verdict.file, where) + (f" ({role})" if role else ""))
+    if where.stored not in (None, where.line):
+        parts.append(f"{_stored(where, 'stores')} in line {where.stored}")
     if where.case is not None:
         parts.append(f"seen with: {where.case}")
     return ", ".join(parts)
+
+
+def _stored(where: Where, did: str) -> str:
+    """Which program stored the first wrong element."""
+    program, index = where.program or (0,), ", ".join(map(str, where.index or ()))
+    name = program[0] if len(program) == 1 else program
+    return f"program {name} {did} {(where.tensor or '').removesuffix('_ptr')}[{index}]"
 
 
 def more(verdict: Verdict) -> str:

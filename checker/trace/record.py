@@ -94,7 +94,7 @@ def _program(case: Case, result: LaunchResult, number: int) -> Program:
     owned = (min(own_rows), max(own_rows)) if own_rows else None
     loads = int(np.count_nonzero(log.kind[own] == LOAD))
     steps = step + 1 if own.size else 0
-    return Program(_name(case, number), owned, loads, own.size - loads, steps, tuple(touches))
+    return Program(name_of_program(case, number), owned, loads, own.size - loads, steps, tuple(touches))
 
 
 def _spans(positions: Ints) -> tuple[tuple[int, int], ...]:
@@ -178,9 +178,9 @@ def _stopped(case: Case, result: LaunchResult, where: Locator) -> str:
     cell = f" of cell {place.cell}" if place.cell else ""
     line = f" in line {place.line}{cell}" if place.line else ""
     reason = result.error.type if result.error else "an access outside its tensor"
-    return f"{_name(case, end.program)} stopped{line}: {reason}"
+    return f"{name_of_program(case, end.program)} stopped{line}: {reason}"
 
 
-def _name(case: Case, number: int) -> str:
+def name_of_program(case: Case, number: int) -> str:
     """`program 3`, unless its position in the grid has several numbers that matter."""
     return f"program {number}" if sum(extent > 1 for extent in case.grid) < 2 else program_name(case, number)

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -15,6 +17,7 @@ import numpy.typing as npt
 
 from checker.box.inside.memory import BoxTensor, Memory, RefusedAccess
 from checker.box.inside.running import running
+from checker.box.inside.stepping import Recorder, SeenMemory
 from checker.box.inside.work import TooMuchWork, work
 from checker.box.protocol import wire
 from checker.box.protocol.device import Device
@@ -34,6 +37,7 @@ class Asked:
     launch: Launch
     kernel: Any
     path: str  # what the submission is called in tracebacks
+    source: str = ""
 
 
 def run_pass(
@@ -53,7 +57,7 @@ def run_pass(
     every = []
     for place, order in header["passes"][number]:
         launch = Launch.unpacked(header["launches"][place], buffers)
-        every.append(Asked(place, order, launch, kernels[launch.kernel], path))
+        every.append(Asked(place, order, launch, kernels[launch.kernel], path, header["source"]))
     if on.on_gpu:
         device.start(kernels, [asked.launch for asked in every], number, header["most_shared"])
     mark = wire.launch_mark(header["source"])
@@ -74,15 +78,15 @@ def _answer(stream: BinaryIO, device: Any, asked: Asked) -> bool:
     lanes, so that the judge can tell whether anything of them arrives. (NaN alone would not do:
     the interpreter's maximum ignores it.)
     """
-    answer, memory = launched(asked, float("nan"))
+    answer, memory, steps = launched(asked, float("nan"))
     buffers = [tensor.values.tobytes() for tensor in memory.tensors]
     answer["again"] = 0
-    if memory.poisoned and answer["error"] is None and answer["refused"] is None:
+    if memory.poisoned and not steps and answer["error"] is None and answer["refused"] is None:
         repeats = [launched(asked, fill) for fill in FILLS]
-        if all(repeat["error"] is None and repeat["refused"] is None for repeat, _ in repeats):
+        if all(repeat["error"] is None and repeat["refused"] is None for repeat, *_ in repeats):
             answer["again"] = len(FILLS)
-            buffers += [tensor.values.tobytes() for _, filled in repeats for tensor in filled.tensors]
-    _send(stream, answer, [*buffers, *(part.tobytes() for part in memory.log())])
+            buffers += [tensor.values.tobytes() for _, filled, _ in repeats for tensor in filled.tensors]
+    _send(stream, answer, [*buffers, *steps, *(part.tobytes() for part in memory.log())])
     return not _ended(answer)
 
 
@@ -107,13 +111,16 @@ def _answer_from_gpu(stream: BinaryIO, cuda: Any, asked: Asked) -> bool:
 def _answer_of_pytorch(stream: BinaryIO, pytorch: Any, asked: Asked) -> bool:
     """Call the function once and send what came of it."""
     answer: dict[str, Any] = {"launch": asked.number, "refused": None, "error": None, "again": 0}
-    buffers = [*(argument.values.tobytes() for argument in asked.launch.tensors.values()), b"", b""]
+    results, log = [argument.values.tobytes() for argument in asked.launch.tensors.values()], (b"", b"")
+    most = asked.launch.most_steps
+    recorder = Recorder(asked.source, pytorch.held, None, most) if most else None
     try:
         work.begin(asked.launch.most_work)
-        results, log, elements = pytorch.called(asked.kernel, asked.launch)
-        buffers = [*results, log, elements]
+        with recorder or nullcontext():
+            results, *log = pytorch.called(asked.kernel, asked.launch)
     except BaseException as error:
         answer["error"] = _described(error, asked.path)
+    buffers = [*results, *(recorder.buffers if recorder else ()), *log]
     answer["reached"], answer["launched"] = running.bodies(), [*running.launched.values()]
     _send(stream, answer, buffers)
     return not _ended(answer)
@@ -124,13 +131,16 @@ def _ended(answer: dict[str, Any]) -> bool:
     return answer["error"] is not None and answer["error"]["type"] == TOO_MUCH_WORK
 
 
-def launched(asked: Asked, poison: float) -> tuple[dict[str, Any], Memory]:
-    """(What is answered of one launch, and the memory that it ran in), with `poison` in undefined masked lanes."""
+def launched(asked: Asked, poison: float) -> tuple[dict[str, Any], Memory, Sequence[bytes]]:
+    """(What is answered of one launch, the memory that it ran in, its steps), with `poison` in undefined masked lanes.
+
+    Steps are told if they are asked for.
+    """
     scratch: dict[str, npt.NDArray[Any]] = {}
     for _ in range(asked.launch.in_a_row - 1):
-        answer, memory = _once(_backwards(asked), poison, scratch)
+        answer, memory, steps = _once(_backwards(asked), poison, scratch)
         if answer["error"] is not None or answer["refused"] is not None:
-            return answer, memory
+            return answer, memory, steps
         scratch = {tensor.name: tensor.values for tensor in memory.tensors if tensor.scratch}
     return _once(asked, poison, scratch)
 
@@ -144,7 +154,9 @@ def _backwards(asked: Asked) -> Asked:
     return replace(asked, launch=replace(asked.launch, tensors=tensors))
 
 
-def _once(asked: Asked, poison: float, scratch: dict[str, npt.NDArray[Any]]) -> tuple[dict[str, Any], Memory]:
+def _once(
+    asked: Asked, poison: float, scratch: dict[str, npt.NDArray[Any]]
+) -> tuple[dict[str, Any], Memory, Sequence[bytes]]:
     """One launch; `scratch` is what the launch before has left in tensors of that kind."""
     from checker.box.inside import interpreter
 
@@ -159,7 +171,11 @@ def _once(asked: Asked, poison: float, scratch: dict[str, npt.NDArray[Any]]) -> 
         )
         for name, argument in launch.tensors.items()
     ]
-    memory = Memory(tensors, interpreter.running_position, poison, launch.most_touched)
+    kind = SeenMemory if launch.most_steps else Memory
+    memory = kind(tensors, interpreter.running_position, poison, launch.most_touched)
+    recorder = None
+    if isinstance(memory, SeenMemory):
+        recorder = Recorder(asked.source, partial(interpreter.held, memory), memory, launch.most_steps)
     memory.tf32 = launch.tf32
     answer: dict[str, Any] = {"launch": asked.number, "refused": None, "error": None}
     try:
@@ -169,7 +185,8 @@ def _once(asked: Asked, poison: float, scratch: dict[str, npt.NDArray[Any]]) -> 
             arguments[name] = interpreter.scalar(value, dtype)
         arguments.update(launch.constexprs)
         order = np.array(asked.order, dtype=np.int64)
-        interpreter.launch(asked.kernel, memory, arguments, launch.grid, order, launch.debug, launch.resident)
+        with recorder or nullcontext():
+            interpreter.launch(asked.kernel, memory, arguments, launch.grid, order, launch.debug, launch.resident)
     except BaseException as error:
         cause = _root(error)
         if isinstance(cause, RefusedAccess):
@@ -177,7 +194,7 @@ def _once(asked: Asked, poison: float, scratch: dict[str, npt.NDArray[Any]]) -> 
         else:
             answer["error"] = {**_described(error, asked.path), "program": interpreter.program_now()}
     answer["reached"] = running.bodies()
-    return answer, memory
+    return answer, memory, recorder.buffers if recorder else ()
 
 
 def _root(error: BaseException) -> BaseException:

@@ -98,6 +98,9 @@ def serve(header: dict[str, Any], buffers: list[memoryview], number: int) -> Non
     functions.serve(header, buffers, number, sys.modules[__name__])
 
 
+held = functions.held
+
+
 def load_kernels(path: str, source: str, names: Iterable[str]) -> dict[str, Any]:
     """For each of the functions all of them up to that one: it runs on what those have left."""
     names = list(names)

@@ -26,7 +26,7 @@ def rehearse() -> None:
     with open(path, encoding="utf-8") as file:
         kernel = _device().load_kernels(path, file.read(), ["kernel"])["kernel"]
     for _ in range(rehearsal.LAUNCHES):
-        answer, _ = launched(Asked(0, [0], rehearsal.LAUNCH, kernel, path), float("nan"))
+        answer, *_ = launched(Asked(0, [0], rehearsal.LAUNCH, kernel, path), float("nan"))
         if answer["error"] or answer["refused"]:
             raise RuntimeError(f"the rehearsal did not succeed: {answer}")
 

@@ -14,13 +14,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch.utils._python_dispatch import _disable_current_modes
 
 from checker.box.inside import harness, reached
 from checker.box.inside.answering import run_pass
 from checker.box.inside.running import running
+from checker.box.inside.stepping import block, other
 from checker.box.inside.work import work
 from checker.box.protocol.launch import Launch, TensorArgument
 from checker.box.protocol.records import STORE, Record, table
+from checker.box.protocol.steps import Value
 
 
 class WrongResult(Exception):
@@ -76,6 +79,15 @@ def answered(
 def _in_numpy(tensor: torch.Tensor) -> npt.NDArray[Any]:
     """Its values; those of bf16 as fp32."""
     return (tensor.float() if tensor.dtype is torch.bfloat16 else tensor).contiguous().numpy()
+
+
+def held(value: Any) -> Value:
+    """What a name of a function holds, as data. Nobody counts that it was looked at."""
+    if not isinstance(value, torch.Tensor):
+        return other(value)
+    with _disable_current_modes():
+        numbers = value.detach().double().numpy()
+    return block(str(value.dtype).removeprefix("torch."), numbers)
 
 
 def inputs(launch: Launch) -> dict[str, torch.Tensor]:

@@ -19,9 +19,11 @@ import triton.language as tl
 from triton.runtime import interpreter
 
 from checker.box.inside import bfloat16, language, patches, reached, waiting
-from checker.box.inside.memory import BoxTensor, Memory
+from checker.box.inside.memory import ADDRESS_BITS, BoxTensor, Memory
 from checker.box.inside.running import running
+from checker.box.inside.stepping import block, other
 from checker.box.protocol.records import is_size
+from checker.box.protocol.steps import Value
 
 _POINTEES = {"float16": tl.float16, "float32": tl.float32, "int32": tl.int32, "int64": tl.int64}
 _SCALARS = {"int32": (np.int32, tl.int32), "int64": (np.int64, tl.int64), "float32": (np.float32, tl.float32)}
@@ -89,6 +91,20 @@ def scalar(value: float, dtype: str) -> Any:
     """The kernel argument that holds a run-time number (`int32`, `int64` or `float32`)."""
     numpy_type, kind = _SCALARS[dtype]
     return tl.tensor(interpreter.TensorHandle(np.array([value], numpy_type), kind), kind)
+
+
+def held(memory: Memory, value: Any) -> Value:
+    """What a name of a kernel holds, as data; of pointers the offsets from their tensor's first element."""
+    if not isinstance(value, tl.tensor):
+        return other(value.value if isinstance(value, tl.constexpr) else value)
+    numbers = np.asarray(value.handle.data).reshape([int(side) for side in value.shape])
+    if not value.dtype.is_ptr():
+        return block(str(value.dtype), numbers)
+    slot = int(numbers.flat[0]) >> ADDRESS_BITS
+    if not 1 <= slot <= len(memory.tensors):
+        return block(str(value.dtype), numbers)
+    tensor = memory.tensors[slot - 1]
+    return block(str(value.dtype), (numbers.astype(np.int64) - tensor.base) // tensor.itemsize, slot - 1)
 
 
 def launch(

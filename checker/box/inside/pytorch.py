@@ -59,7 +59,7 @@ def among(name: str, these: frozenset[str]) -> bool:
     return name in these or name.removesuffix("_") in these
 
 
-load_kernels = functions.load  # under the name by which a device is asked for it
+load_kernels, held = functions.load, functions.held  # under the names by which a device is asked for them
 
 
 class NotAllowed(Exception):

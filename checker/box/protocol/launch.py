@@ -80,6 +80,7 @@ class Launch:
     most_work: int = 20_000 * OPERATION  # that it may do in all, as `inside.work` counts
     resident: int = 0  # programs that run at the same time, if they wait for each other; 0: all of them
     in_a_row: int = 1  # launches, of which the last is told; scratch keeps its values from one to the next
+    most_steps: int = 0  # that are recorded; 0: none are
     tf32: bool = False  # tl.dot multiplies fp32 as a GPU does, which keeps 11 binary digits of each factor
 
     @property

@@ -26,6 +26,7 @@ from checker.box.protocol.records import (
     WAYS,
     columns,
 )
+from checker.box.protocol.steps import MalformedSteps, Steps, unpacked
 
 Ints = npt.NDArray[np.int32]
 
@@ -165,6 +166,7 @@ class LaunchResult:
     left_out: str = ""  # on a GPU: what it has not enough of for this launch, MEMORY or room for its TILE
     reached: frozenset[int] = frozenset()  # numbers of the bodies that were entered; on a GPU nobody counts them
     launched: tuple[Launched, ...] = ()  # by a PyTorch program
+    steps: Steps | None = None  # if they were asked for
 
 
 @dataclass
@@ -188,15 +190,15 @@ def parse(data: bytes, launches: list[Launch], asked: list[int], on_gpu: bool = 
             if done == len(asked) or header.get("launch") != asked[done]:
                 raise MalformedAnswer("an answer to something that was not asked")
             answers.results[asked[done]] = _result(header, buffers, launches[asked[done]], on_gpu)
-    except (MalformedAnswer, wire.MalformedFrame) as error:
+    except (MalformedAnswer, MalformedSteps, wire.MalformedFrame) as error:
         answers.malformed = str(error)
     return answers
 
 
 def _result(header: dict[str, Any], buffers: list[memoryview], launch: Launch, on_gpu: bool) -> LaunchResult:
-    count = len(launch.tensors)
+    count, stepped = len(launch.tensors), 2 * bool(launch.most_steps)
     [again] = _integers(header, "again")
-    if again not in (0, len(FILLS)) or len(buffers) != count * (1 + again) + 2:
+    if again not in (0, len(FILLS)) or len(buffers) != count * (1 + again) + stepped + 2:
         raise MalformedAnswer("an answer with the wrong number of buffers")
     log = _log(buffers[-2], buffers[-1], launch)
     refused = header.get("refused")
@@ -213,6 +215,7 @@ def _result(header: dict[str, Any], buffers: list[memoryview], launch: Launch, o
         left_out=left_out if on_gpu and (left_out := header.get("left_out")) in (MEMORY, TILE) else "",
         reached=frozenset() if on_gpu else _numbers(header.get("reached")),
         launched=_launched(header.get("launched", [])),
+        steps=_steps(buffers[-4], buffers[-3], launch, log) if stepped else None,
     )
 
 
@@ -248,6 +251,10 @@ def _log(records: memoryview, elements: memoryview, launch: Launch) -> AccessLog
     if not sound:
         raise MalformedAnswer("the access log contradicts itself")
     return log
+
+
+def _steps(text: memoryview, numbers: memoryview, launch: Launch, log: AccessLog) -> Steps:
+    return unpacked(text, numbers, programs=launch.programs, tensors=len(launch.tensors), records=len(log.kind))
 
 
 def _integers(fields: dict[str, Any], *names: str) -> list[int]:

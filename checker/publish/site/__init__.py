@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 from sphinx.cmd.build import build_main
 
-from checker.course.places import ROOT
+from checker.course.places import PACKAGE, ROOT
 from checker.publish import bundle
 from checker.publish.site import pages
 from checker.publish.site.assets import AssetError, copy_into
@@ -40,6 +40,8 @@ def build(folder: Path, root: Path = ROOT, *, beside: bool = True) -> None:
             raise SiteError("The pages have faults, which stand above. Nothing was written.")
         shutil.copytree(root / SOURCES / "app", site / "app")
         shutil.copyfile(root / SOURCES / "sw.js", site / "sw.js")
+        for name in ("step.js", "step.css"):  # of a notebook's page, too
+            shutil.copyfile(PACKAGE / "trace" / "step" / name, site / "app" / name)
         bundle.write(site / f"{bundle.NAME}.tar.gz", root)
         try:
             copy_into(site, root, beside=beside)

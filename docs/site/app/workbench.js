@@ -2,12 +2,13 @@
 
 import { editor } from "./editor.js";
 import { Judge, Unavailable } from "./judge.js";
+import { stepper } from "./step.js";
 import { draft, drafts, onOtherDraft, onProgress, progress, saveDraft, saveProgress, solved } from "./store.js";
 
 const SAID = { "not-started": "Nothing to check yet.", "too-busy": "Nothing was judged." };
 const PAUSE = 300; // milliseconds without typing until the draft is saved
 const LOADING = "Loading Python …";
-const SHOWN = ["told", "report", "pictures", "answers"]; // of one text of the editor
+const SHOWN = ["told", "report", "step", "pictures", "answers"]; // of one text of the editor
 
 const FRAME = `
 <div class="wb-editor"></div>
@@ -18,6 +19,7 @@ const FRAME = `
   <button type="button" name="stop" hidden>Stop</button>
   <button type="button" name="hint">Hint</button>
   <button type="button" name="predict" aria-expanded="false">Predict</button>
+  <button type="button" name="step">Step</button>
   <button type="button" name="trace">Trace</button>
   <button type="button" name="reset">Reset</button>
   <a class="wb-solution" hidden>Solution</a>
@@ -37,6 +39,7 @@ const FRAME = `
 <form class="wb-predict" hidden><button>See what your kernel does</button></form>
 <section class="wb-told" aria-label="Hint" hidden></section>
 <section class="wb-report" aria-label="Report" hidden></section>
+<section class="wb-step" aria-label="Step" hidden></section>
 <section class="wb-pictures" aria-label="Trace" tabindex="0" hidden></section>
 `;
 
@@ -222,7 +225,7 @@ class Workbench {
     const stop = this.button("stop");
     if (!is && document.activeElement === stop) this.button("check").focus();
     stop.hidden = !is;
-    for (const one of this.bench.querySelectorAll("[name=check], [name=hint], [name=trace], .wb-files button, .wb-predict button")) {
+    for (const one of this.bench.querySelectorAll("[name=check], [name=hint], [name=step], [name=trace], .wb-files button, .wb-predict button")) {
       one.ariaDisabled = is; // and not `disabled`, which would lose the focus
     }
   }
@@ -240,8 +243,25 @@ class Workbench {
     if (!answer?.html) return;
     for (const name of SHOWN) this.#show(name, "");
     this.#show("report", answer.html);
+    if (answer.steps) {
+      const onclick = () => this.#step();
+      this.part("report").append(made("button", { type: "button", textContent: "See it happen, step by step", onclick }));
+    }
     const said = answer.accepted ? "Accepted." : (SAID[answer.status] ?? "Not accepted yet.");
     this.#said(`${said} ${answer.withheld ? "The report is below, and Hint says more." : "The report is below."}`);
+  }
+
+  async #step() {
+    const answer = await this.#ask("step", "Running it step by step …");
+    if (answer?.html) {
+      this.#show("step", "");
+      this.#show("report", answer.html);
+      this.#said("There is nothing to step through. The report below says why.");
+    }
+    if (!answer?.step) return;
+    this.#show("step", " ");
+    stepper(this.part("step"), answer.step).root.focus({ preventScroll: true });
+    this.#said("The steps are below. The arrow keys go forwards and backwards.");
   }
 
   async #trace() {
@@ -291,7 +311,7 @@ class Workbench {
   #questions() {
     const form = this.part("predict");
     this.button("predict").hidden = !this.data.questions.length;
-    this.button("trace").hidden = !this.data.trace;
+    this.button("step").hidden = this.button("trace").hidden = !this.data.trace;
     for (const { name, asks } of [...this.data.questions].reverse()) {
       form.prepend(made("label", {}, made("code", { textContent: name }), `: ${asks} `, made("input", { name, autocomplete: "off" })));
     }
@@ -324,6 +344,7 @@ class Workbench {
       check: () => this.#check(),
       stop: () => this.judge.stop(),
       hint: () => this.#hint(),
+      step: () => this.#step(),
       trace: () => this.#trace(),
       again: () => this.#load().catch(() => {}),
       py: () => this.#download("py"),

@@ -1,0 +1,136 @@
+"""Which launches are stepped through: run once more in the box, in which every line is recorded."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from checker import catalog
+from checker.box.host import Host
+from checker.box.parent import Limits
+from checker.box.protocol.results import LaunchResult
+from checker.box.protocol.steps import MOST_STEPS
+from checker.check import Outcome, Terms, device_of, launch
+from checker.check.lent import lent
+from checker.course.case import Case, numbered
+from checker.course.puzzle import Puzzle
+from checker.course.status import Misuse
+from checker.course.verdict import Where
+from checker.judge.asked import launch_of
+from checker.report.words import PLAIN_WORDS, sign
+from checker.trace.as_data import Data, launch_data
+from checker.trace.run import cases_of, neighbour
+
+MOST_PROGRAMS = 8  # of a launch that are recorded: the one that is asked for, and its neighbours
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is to be shown."""
+
+    program: int | None = None  # of the grid, counted along x first; None: the one that the finding is about
+    size: str = ""  # words of a launch's name; none: the launch of the finding, or else the pictured one
+    alone: bool = False  # not beside another puzzle
+
+
+def data_of(outcome: Outcome, asked: Asked = Asked(), host: Host | None = None) -> Data | None:
+    """All launches of a submission that has been judged, right or wrong. None if nothing can be run.
+
+    Raises Misuse for what cannot be stepped through, and for a program or a size that there is not.
+    """
+    verdict, program, submission = outcome.verdict, outcome.program, outcome.submission
+    if program is None or submission is None:
+        return None
+    assert verdict.puzzle is not None
+    puzzle = catalog.load(verdict.puzzle)
+    if program.atomics:
+        raise Misuse("Its programs wait for each other, so they take turns: no program can be followed alone.")
+    finding = verdict.findings[0] if verdict.findings else None
+    about = finding.where if finding and not asked.size else Where()
+    cases = [case for case in _cases(puzzle, about, asked.size) if not program.empty(case.kernel)]
+    first = next((case for case in cases if case.id >= 0 and case.id == about.case_id), None)
+    launches = {}
+    for case in cases:
+        spot = about if case is first else Where()
+        own = asked.program if case is (first or cases[0]) and asked.program is not None else _program_of(spot, case)
+        order = _order(case, own)
+        result = _result(outcome, case, order, host)
+        if result is not None and result.steps and result.steps.steps:
+            launches[case.kernel] = launch_data(program, submission, case, result, spot, order[0])
+    if not launches:
+        return None
+    return {
+        "puzzle": puzzle.id,
+        "title": puzzle.title,
+        "outcome": f"{sign(verdict.status)} {PLAIN_WORDS[verdict.status]}" + (f": {finding.title}" if finding else ""),
+        "first": [*launches].index(first.kernel) if first is not None and first.kernel in launches else 0,
+        "launches": [*launches.values()],
+        "beside": None if asked.alone or asked.size or finding else _beside(puzzle, host),
+    }
+
+
+def summary(data: Data) -> Iterator[str]:
+    """What the page is about, in lines of plain text."""
+    yield f"Puzzle {data['puzzle']}: {data['title']}, step by step"
+    yield data["outcome"]
+    for one in data["launches"]:
+        steps, programs = len(one["steps"]), len(one["programs"])
+        more = "" if one["whole"] else ", where the recording ends"
+        yield f"  {one['kernel']}: {steps} steps of {programs} program{'s' * (programs > 1)}{more}"
+    begins = data["launches"][data["first"]]
+    program, line = begins["steps"][begins["start"]][:2]
+    if "wrong" in begins or begins["stopped"]:
+        shown = next((shown for at, shown, _ in begins["code"] if at == line), line)
+        what = f"stored {begins['wrong']['name']}" if "wrong" in begins else begins["stopped"].partition(":")[0]
+        yield f"It begins at line {shown} of {begins['programs'][str(program)]}, which {what}."
+
+
+def _cases(puzzle: Puzzle, about: Where, size: str) -> list[Case]:
+    """One launch of each kernel: that of the finding, one whose name has some words, or the pictured one."""
+    every = numbered(puzzle.cases(puzzle.draw()))
+    pictured = {case.kernel: case for case in cases_of(puzzle)}
+    if size:
+        found = {case.kernel: case for case in reversed([*every, *pictured.values()]) if size in case.name}
+        if not found:
+            names = "\n  ".join(dict.fromkeys(case.name for case in every))
+            raise Misuse(f"No launch of {puzzle.id} has “{size}” in its name. They are called:\n  {names}\n")
+        return [found[kernel.name] for kernel in puzzle.kernels if kernel.name in found]
+    own = {case.kernel: case for case in every if case.id == about.case_id}
+    return list((pictured | own).values())
+
+
+def _program_of(about: Where, case: Case) -> int | None:
+    """The linear number of the program that a finding is about."""
+    if about.program is None:
+        return None
+    return sum(at * math.prod(case.grid[:axis]) for axis, at in enumerate(about.program))
+
+
+def _order(case: Case, own: int | None) -> list[int]:
+    """The programs that are recorded, the one that is asked for first. Raises Misuse if there is no such program."""
+    programs = case.programs or range(math.prod(case.grid))
+    if own is not None and own not in programs:
+        raise Misuse(f"{case.kernel} has {len(programs)} programs here, from {programs[0]} to {programs[-1]}.")
+    at = programs.index(own) if own is not None else 0
+    first = max(0, min(at, len(programs) - MOST_PROGRAMS))
+    near = [programs[n] for n in range(first, min(first + MOST_PROGRAMS, len(programs)))]
+    return near if own is None else [own, *(one for one in near if one != own)]
+
+
+def _result(outcome: Outcome, case: Case, order: Sequence[int], host: Host | None) -> LaunchResult | None:
+    assert outcome.program is not None and outcome.verdict.puzzle is not None
+    puzzle = catalog.load(outcome.verdict.puzzle)
+    asked = replace(launch_of(case, puzzle), most_steps=MOST_STEPS)
+    device = device_of(puzzle.id, Terms(targets=(), host=host or Host()))
+    others = outcome.lent or lent(puzzle.id, None)  # what was accepted before was not run again
+    ran = launch(outcome.program, [asked], Limits(), host, device, others, order)
+    return ran.results.get(0)
+
+
+def _beside(puzzle: Puzzle, host: Host | None) -> Data | None:
+    """The learner's own kernel for the puzzle to compare with, if it is solved."""
+    found = neighbour(puzzle, host)
+    if found is None or found[1] is None:
+        return None
+    return data_of(found[1], Asked(alone=True), host)

@@ -1,0 +1,203 @@
+"""The page that steps through a kernel, in a real browser: what its keys and buttons do, and for whom."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from checker import catalog
+from checker.trace import stepped
+from checker.trace.page import framed, page
+from checker.trace.stepped import Asked, data_of
+from tests.chromium import chromium, picture, violations
+from tests.trace.test_stepped import ALONE, outcome
+
+Opened = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture
+def opened(browser: Any, tmp_path: Path) -> Iterator[Opened]:
+    """Opens the page on a kernel; whatever goes wrong in it fails the test."""
+    faults: list[str] = []
+
+    def open_page(name: str, asked: Asked = ALONE, *, wide: int = 1280, scheme: str = "light") -> Any:
+        found = data_of(outcome(name), asked)
+        assert found is not None
+        (tmp_path / "page.html").write_text(page(found), encoding="utf-8")
+        shown = browser.new_page(viewport={"width": wide, "height": 900}, color_scheme=scheme)
+        shown.on("pageerror", lambda error: faults.append(str(error)))
+        shown.on("request", lambda one: one.url.startswith("file:") or faults.append(one.url))
+        shown.goto((tmp_path / "page.html").as_uri())
+        shown.wait_for_selector(".step-now")
+        return shown
+
+    yield open_page
+    assert faults == []
+
+
+def at(shown: Any) -> tuple[int, int]:
+    """The step that is shown, and how many there are."""
+    here, _, every = shown.inner_text(".step-count").partition(" of ")
+    return int(here), int(every)
+
+
+def line(shown: Any) -> str:
+    text: str = shown.inner_text(".step-now")
+    return text
+
+
+def cards(shown: Any) -> dict[str, str]:
+    """What is said of each name."""
+    told = shown.locator(".step-card > div:first-child").all_inner_texts()
+    return {name: rest for name, _, rest in (one.removeprefix("● ").partition(" ") for one in told)}
+
+
+def test_keys_go_forwards_and_backwards(opened: Opened) -> None:
+    shown = opened("p3")
+    assert at(shown) == (1, 53) and "def online_softmax_kernel" in line(shown)
+    for key, step in (
+        ("ArrowRight", 2),
+        ("ArrowRight", 3),
+        ("ArrowLeft", 2),
+        ("End", 53),
+        ("ArrowRight", 53),
+        ("Home", 1),
+    ):
+        shown.keyboard.press(key)
+        assert at(shown)[0] == step
+    shown.keyboard.press("s")
+    assert "tl.store(" in line(shown) and "stores 16 elements of y" in shown.inner_text(".step-said")
+    shown.keyboard.press("Home")
+    shown.keyboard.press("Shift+ArrowRight")
+    assert "for start in" in line(shown) and cards(shown)["start"] == "int32 0"
+    shown.keyboard.press("Shift+ArrowRight")
+    assert cards(shown)["start"] == "int32 16"
+    shown.keyboard.press("Shift+ArrowLeft")
+    assert cards(shown)["start"] == "int32 0"
+
+
+def test_buttons_and_the_slider_do_the_same(opened: Opened) -> None:
+    shown = opened("p3")
+    shown.get_by_role("button", name="Step ▶").click()
+    assert at(shown)[0] == 2
+    shown.get_by_role("button", name="Next iteration").click()
+    assert "for start in" in line(shown)
+    shown.get_by_role("button", name="Next store").click()
+    assert "tl.store(" in line(shown)
+    slider = shown.get_by_role("slider")
+    slider.fill("10")
+    assert at(shown)[0] == 10 and slider.get_attribute("aria-valuetext") == shown.inner_text(".step-said")
+    slider.press("ArrowRight")
+    assert at(shown)[0] == 11
+    shown.locator(".step-line", has_text="m = m_new").click()
+    assert line(shown).strip().endswith("m = m_new")
+
+
+def test_it_steps_by_itself_until_the_end(opened: Opened) -> None:
+    shown = opened("w1")
+    shown.keyboard.press("End")
+    shown.keyboard.press("ArrowLeft")
+    shown.get_by_role("button", name="Play").click()
+    shown.wait_for_function("document.querySelector('.step-count').textContent.startsWith('7 of 7')")
+    shown.get_by_role("button", name="Play").wait_for()  # and not Pause: it has ended
+
+
+def test_names_of_the_line_come_first_and_what_it_has_changed_is_marked(opened: Opened) -> None:
+    shown = opened("p6")
+    shown.locator(".step-line", has_text="alpha = tl.exp(mi - shift)").click()
+    first = shown.locator(".step-cards").first.locator(".step-card > div:first-child").all_inner_texts()
+    assert next(one.split()[:2] for one in first) == ["●", "alpha"]
+    assert {one.removeprefix("● ").split()[0] for one in first} == {"alpha", "mi", "shift"}
+    assert cards(shown)["mi"] == "16 fp32: −∞"
+    assert shown.locator(".step-fresh").count() == 1
+
+
+def test_numbers_are_there_on_demand_and_stay_unfolded(opened: Opened) -> None:
+    shown = opened("p4")
+    shown.locator(".step-line", has_text="x = tl.load").first.click()
+    card = shown.locator(".step-card", has=shown.locator("b", has_text="x")).filter(has=shown.locator("canvas")).first
+    card.locator("summary").click()
+    cells = shown.locator(".step-scroll td").all_inner_texts()
+    assert len(cells) > 16 and all(any(sign.isdigit() or sign == "∞" for sign in cell) for cell in cells)
+    shown.keyboard.press("ArrowRight")
+    assert shown.locator(".step-scroll td").count() > 0
+
+
+def test_another_program_and_another_kernel(opened: Opened) -> None:
+    shown = opened("p7")
+    shown.get_by_role("combobox", name="Kernel").select_option(label="dq_kernel")
+    assert "def dq_kernel" in line(shown)
+    shown.get_by_role("combobox", name="Program").select_option(label="program 2")
+    for _ in range(3):
+        shown.keyboard.press("ArrowRight")
+    assert cards(shown)["start_q"] == "int32 32"
+
+
+def test_a_wrong_element_is_shown_where_it_is_stored(opened: Opened) -> None:
+    shown = opened("p4_padding_counted", wide=390, scheme="dark")
+    assert "partly right: The padding is counted in the sum" in shown.inner_text(".step-head")
+    assert "stores" in shown.inner_text(".step-said")
+    assert "y ◂ stored" in shown.inner_text(".step-tensors")
+    picture(shown, "step-wrong-phone-dark")
+
+
+def test_what_stopped_it_is_said(opened: Opened) -> None:
+    shown = opened("p1_no_store_mask")
+    assert "It stopped in line" in shown.inner_text(".step-said") and at(shown)[0] == at(shown)[1]
+
+
+def test_two_kernels_go_in_step_with_their_tiles(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stepped, "neighbour", lambda *_: (catalog.load("p6"), outcome("p6")))
+    shown = opened("p5", Asked())
+    shown.get_by_label("beside p6").check()
+    assert shown.locator(".step-pane").count() == 2
+    for _ in range(3):
+        shown.get_by_role("button", name="Next iteration").click()
+    both = shown.locator(".step-bytes").all_inner_texts()
+    assert len(set(both)) == 2 and not any("far 0 bytes" in one for one in both)
+    assert "for start_q in" in shown.locator(".step-now").first.inner_text()
+    picture(shown, "step-p5-beside-p6")
+    shown.keyboard.press("End")
+    lines = shown.locator(".step-now").all_inner_texts()
+    assert "tl.store(lse_ptr" in lines[1], "both come to their ends"
+    shown.get_by_label("beside p6").uncheck()
+    assert shown.locator(".step-pane").count() == 1
+
+
+@pytest.mark.parametrize("name", ["p3", "p6", "p7", "b3"])
+@pytest.mark.parametrize("wide", [390, 820, 1920])
+def test_no_page_is_wider_than_its_window(opened: Opened, name: str, wide: int) -> None:
+    shown = opened(name, wide=wide)
+    for key in ("Home", "s", "End"):
+        shown.keyboard.press(key)
+        assert shown.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") == 0
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nobody_is_kept_out(opened: Opened, scheme: str) -> None:
+    shown = opened("p6", scheme=scheme)
+    shown.keyboard.press("Shift+ArrowRight")
+    assert violations(shown, "main") == []
+    assert shown.get_by_role("status").inner_text().startswith("Line ")
+    assert shown.locator("canvas:not([aria-label])").count() == 0
+
+
+def test_in_a_frame_it_takes_the_themes_side(browser: Any) -> None:
+    found = data_of(outcome("w1"), ALONE)
+    assert found is not None
+    shown = browser.new_page(color_scheme="light")
+    shown.set_content(f'<body data-jp-theme-light="false">{framed(found)}</body>')
+    frame = shown.frame_locator("iframe")
+    frame.locator(".step-now").wait_for()
+    assert frame.locator("html").evaluate("one => getComputedStyle(one).colorScheme") == "dark"
+    frame.get_by_role("button", name="Step ▶").click()
+    assert frame.locator(".step-count").inner_text().startswith("2 of")

@@ -1,0 +1,185 @@
+"""What is stepped through: which launch, which program, where it begins; and the page that shows it."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from html import unescape
+from typing import Any
+
+import numpy as np
+import pytest
+
+from checker import catalog
+from checker.check import Outcome, Terms, check
+from checker.course import ladder
+from checker.course.status import Misuse
+from checker.submission.read import Submission, from_cells, from_file
+from checker.trace import page, run, stepped
+from checker.trace.stepped import Asked, data_of
+from tests.conftest import ROOT, STEMS_OF_KERNELS, importable
+from tests.kernels import named
+
+MOST_BYTES = 1_000_000
+ALONE = Asked(alone=True)
+
+
+def solution(puzzle_id: str) -> Submission:
+    return from_file(ROOT / "solutions" / f"{ladder.stems()[puzzle_id]}.py")
+
+
+@cache
+def outcome(name: str) -> Outcome:
+    """Of a kernel of the tests, or of a puzzle's solution."""
+    if name in ladder.stems():
+        return check(name, solution(name), Terms(targets=()))
+    kernel = named(name)
+    return check(kernel.puzzle, from_cells([("code", kernel.text)], "kernel.py", numbered=False), Terms(targets=()))
+
+
+def data(name: str, asked: Asked = ALONE) -> dict[str, Any]:
+    found = data_of(outcome(name), asked)
+    assert found is not None
+    return found
+
+
+def first_launch(of: dict[str, Any]) -> dict[str, Any]:
+    launch: dict[str, Any] = of["launches"][of["first"]]
+    return launch
+
+
+def start(launch: dict[str, Any]) -> tuple[int, str]:
+    """The program that is shown first, and the text of the line."""
+    program, line = launch["steps"][launch["start"]][:2]
+    return program, launch["statements"][line][0]
+
+
+@pytest.mark.parametrize("puzzle_id", STEMS_OF_KERNELS, ids=STEMS_OF_KERNELS.values())
+def test_every_solution_is_stepped_through_to_its_end_in_a_small_page(puzzle_id: str) -> None:
+    found = data(puzzle_id)
+    kernels = [kernel.name for kernel in catalog.load(puzzle_id).kernels]
+    assert [launch["kernel"] for launch in found["launches"]] == kernels
+    for launch in found["launches"]:
+        assert launch["whole"] and launch["stopped"] is None
+        assert any(store for step in launch["steps"] for _, _, store, _ in step[-1])
+        assert all(str(step[1]) in map(str, launch["statements"]) for step in launch["steps"])
+    assert len(page.page(found).encode()) < MOST_BYTES
+
+
+@pytest.mark.parametrize("puzzle_id", ["a2", "a4"])
+def test_functions_in_pytorch_are_stepped_through_as_well(puzzle_id: str) -> None:
+    importable("torch")
+    [launch] = data(puzzle_id)["launches"]
+    assert launch["whole"] and len(launch["steps"]) > 50
+    changed = [name for step in launch["steps"] for name, _ in step[4]]
+    assert changed.count("Qi") > 1 or changed.count("Kj") > 1
+
+
+def test_autograd_is_stepped_through_in_both_directions() -> None:
+    importable("torch")
+    terms = Terms(targets=(), lent={one: solution(one) for one in ("p6", "p7")})
+    judged = check("c1", solution("c1"), terms)
+    assert judged.verdict.accepted
+    found = data_of(judged, ALONE)
+    assert found is not None
+    assert [len(launch["steps"]) > 3 for launch in found["launches"]] == [True] * len(found["launches"])
+
+
+def test_what_a_load_gives_is_what_is_in_memory() -> None:
+    [case] = run.cases_of(catalog.load("w1"))
+    [launch] = data("w1")["launches"]
+    inputs = [tensor.values.reshape(-1) for tensor in case.tensors.values()]
+    seen = 0
+    for step in launch["steps"]:
+        for tensor, runs, store, mask in step[-1]:
+            if not store and len(step[4]) == 1:
+                numbers = np.array(launch["values"][step[4][0][1]][2], float)
+                lanes = np.array(launch["values"][mask][2], bool) if mask >= 0 else np.ones(numbers.size, bool)
+                elements = [one for first, count in runs for one in range(first, first + count)]
+                assert np.allclose(numbers[lanes], inputs[tensor][elements], rtol=1e-3)
+                seen += 1
+    assert seen == 2 * len(launch["programs"])
+
+
+@pytest.mark.parametrize(
+    "name", ["p4_padding_counted", "p3_not_rescaled", "p6_last_keys_only", "p7_mask_forgotten_in_dq"]
+)
+def test_a_wrong_kernel_begins_where_its_first_wrong_element_is_stored(name: str) -> None:
+    verdict = outcome(name).verdict
+    where, launch = verdict.findings[0].where, first_launch(data(name))
+    program, text = start(launch)
+    assert launch["case"] == where.case and "tl.store(" in text
+    assert launch["wrong"]["name"].startswith(f"{(where.tensor or '').removesuffix('_ptr')}[")
+    [(tensor, runs, _, _)] = [access for access in launch["steps"][launch["start"]][-1] if access[2]]
+    assert tensor == launch["wrong"]["tensor"]
+    assert any(first <= launch["wrong"]["element"] < first + count for first, count in runs)
+    assert where.program is not None and program == where.program[0]  # of grids in which only the first number matters
+    assert where.stored is not None
+
+
+def test_a_stopped_kernel_is_shown_up_to_the_line_that_stopped_it() -> None:
+    launch = first_launch(data("p1_no_store_mask"))
+    assert launch["start"] == max(
+        n for n, step in enumerate(launch["steps"]) if step[0] == launch["steps"][launch["start"]][0]
+    )
+    assert "tl.store(" in start(launch)[1]
+    assert "which is outside" in launch["stopped"]
+    assert "wrong" not in launch
+
+
+def test_a_program_and_a_size_can_be_asked_for() -> None:
+    assert start(first_launch(data("p6", Asked(2, alone=True))))[0] == 2
+    other = first_launch(data("p6", Asked(size="a tail of keys")))
+    assert other["case"].startswith("a tail of keys") and other["tensors"][0]["shape"] == (1, 16, 16)
+
+
+def test_of_a_large_grid_the_neighbours_are_recorded() -> None:
+    launch = first_launch(data("b3", Asked(0, alone=True)))
+    assert [*launch["programs"]] == [str(n) for n in range(stepped.MOST_PROGRAMS)]
+    late = first_launch(data("b3", Asked(11, alone=True)))
+    assert [*late["programs"]] == [str(n) for n in range(12 - stepped.MOST_PROGRAMS, 12)] and start(late)[0] == 11
+
+
+@pytest.mark.parametrize(
+    ("asked", "sentence"),
+    [(Asked(4), "has 4 programs here, from 0 to 3"), (Asked(size="nowhere"), "two by two tiles")],
+    ids=["program", "size"],
+)
+def test_what_there_is_not_is_refused_in_a_sentence(asked: Asked, sentence: str) -> None:
+    with pytest.raises(Misuse, match=sentence):
+        data_of(outcome("p6"), asked)
+
+
+def test_programs_that_take_turns_cannot_be_followed() -> None:
+    track = sorted((ROOT / "solutions" / "tuned").glob("**/*.py"))
+    [path] = [one for one in track if "tl.atomic_add" in one.read_text()][:1]
+    puzzle_id = path.relative_to(ROOT / "solutions" / "tuned").parts[0].partition("_")[0]
+    judged = check(puzzle_id, from_file(path), Terms(targets=()))
+    with pytest.raises(Misuse, match="take turns"):
+        data_of(judged)
+
+
+def test_a_neighbour_that_is_solved_stands_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stepped, "neighbour", lambda *_: (catalog.load("p6"), outcome("p6")))
+    found = data("p5", Asked())
+    assert found["beside"]["puzzle"] == "p6" and found["beside"]["beside"] is None
+    assert len(page.page(found).encode()) < MOST_BYTES
+    assert data("p4_padding_counted", Asked())["beside"] is None  # one thing at a time
+
+
+def test_no_text_ends_the_pages_script_or_its_frame() -> None:
+    text = named("p1_no_store_mask").text.replace("cols < n_cols\n", "cols < n_cols  # </script><b>\n")
+    judged = check("p1", from_cells([("code", text)], "kernel.py", numbered=False), Terms(targets=()))
+    found = data_of(judged)
+    assert found is not None and "</script><b>" in json.dumps(found)
+    made = page.page(found)
+    [inside] = re.findall(r'<script type="application/json">(.*?)</script>', made)
+    assert json.loads(inside)["launches"][0]["code"] == found["launches"][0]["code"]
+    framed = page.framed(found)
+    assert unescape(framed.partition('srcdoc="')[2].rpartition('"')[0]) == made and framed.count("<") == 2
+
+
+def test_the_page_needs_nothing_from_elsewhere() -> None:
+    made = page.page(data("p3"))
+    assert not re.search(r"(?:src|href)\s*=|@import|url\(|fetch\(|https?:", made)
