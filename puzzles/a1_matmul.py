@@ -160,11 +160,12 @@ def matmul(a, b):
 # %% [markdown]
 # ## How to check
 #
-# In a terminal: `make check PUZZLE=a1`. In a notebook: run the first code cell, your own, and the one below.
-# `print("acc", acc)` in the kernel shows a tile; `make trace PUZZLE=a1` draws how often each tile of A and B is read.
+# In a terminal: `make check PUZZLE=a1`. In a notebook: run the first code cell, your own, and the one below. `make step
+# PUZZLE=a1` shows a tile of C grow, iteration by iteration; `make trace PUZZLE=a1` draws how often each tile of A and B
+# is read.
 
 # %%
-from checker.notebook import check
+from checker.notebook import check, step
 
 check("a1")
 

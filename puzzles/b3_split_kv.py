@@ -177,10 +177,11 @@ def decode(q, k, v, scale):
 # ## How to check
 #
 # In a terminal: `make check PUZZLE=b3`. In a notebook: run the first code cell, your own, and the one below. Each
-# kernel is judged and credited by itself: the merge gets right parts. `print("keys", keys)` in a kernel shows a block.
+# kernel is judged and credited by itself: the merge gets right parts. `make step PUZZLE=b3` goes through both: see the
+# merge make one part of two.
 
 # %%
-from checker.notebook import check
+from checker.notebook import check, step
 
 check("b3")
 

@@ -213,10 +213,10 @@ class GPT(nn.Module):
 #
 # In a terminal: `make check PUZZLE=c1`. In a notebook: run the cells from the first one down to this. The judge runs
 # your two functions, with your kernels of p6 and p7, in tiny sizes, and compares O and the gradients with attention in
-# fp64.
+# fp64. `make step PUZZLE=c1` goes through both functions.
 
 # %%
-from checker.notebook import check
+from checker.notebook import check, step
 
 check("c1")
 

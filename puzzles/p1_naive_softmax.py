@@ -151,11 +151,11 @@ def naive_softmax(x):
 # ## How to check
 #
 # In a terminal: `make check PUZZLE=p1`. In a notebook: run the first code cell, your own, and the one below. It takes
-# less than a second, and needs no GPU. `print("x", x)` in the kernel shows a block; `make trace PUZZLE=p1` draws what
-# your kernel loads and stores.
+# less than a second, and needs no GPU. `make step PUZZLE=p1` goes through it line by line: what do the lanes past the
+# end add to the sum?
 
 # %%
-from checker.notebook import check
+from checker.notebook import check, step
 
 check("p1")
 

@@ -132,11 +132,11 @@ def safe_softmax(x):
 # %% [markdown]
 # ## How to check
 #
-# In a terminal: `make check PUZZLE=p2`. In a notebook: run the first code cell, your own, and the one below.
-# `print("x", x)` in the kernel shows a block.
+# In a terminal: `make check PUZZLE=p2`. In a notebook: run the first code cell, your own, and the one below. `make step
+# PUZZLE=p2` goes through the three passes: see what is kept of each.
 
 # %%
-from checker.notebook import check
+from checker.notebook import check, step
 
 check("p2")
 

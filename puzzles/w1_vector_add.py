@@ -121,10 +121,11 @@ def vector_add_kernel(x_ptr, y_ptr, z_ptr, n, BLOCK_SIZE: tl.constexpr):
 #
 # The report begins with the verdict and your points. Then it says what is wrong, with the line of your kernel and the
 # launch in which it showed, why that is so, and what to do next. At its end, each property of a right kernel has a line
-# with its points.
+# with its points. `make step PUZZLE=w1`, in a notebook `step("w1")`, goes through your kernel line by line and shows
+# what each name holds: look at the last program.
 
 # %%
-from checker.notebook import check
+from checker.notebook import check, step
 
 check("w1")
 

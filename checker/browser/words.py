@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_BUTTONS = "check|hint|predict|trace|reset|solution"
+_BUTTONS = "check|hint|predict|step|trace|reset|solution"
 _TYPED = re.compile(rf"`?\bmake ({_BUTTONS})\b(?: [A-Z]+=[\w…]+)*`?")
 
 

@@ -111,7 +111,7 @@ def _order(case: Case, own: int | None) -> list[int]:
     """The programs that are recorded, the one that is asked for first. Raises Misuse if there is no such program."""
     programs = case.programs or range(math.prod(case.grid))
     if own is not None and own not in programs:
-        raise Misuse(f"{case.kernel} has {len(programs)} programs here, from {programs[0]} to {programs[-1]}.")
+        raise Misuse(f"{case.kernel} has no program {own} here: they are {programs[0]} to {programs[-1]}.")
     at = programs.index(own) if own is not None else 0
     first = max(0, min(at, len(programs) - MOST_PROGRAMS))
     near = [programs[n] for n in range(first, min(first + MOST_PROGRAMS, len(programs)))]

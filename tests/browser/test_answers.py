@@ -127,6 +127,22 @@ def test_pictures_say_what_they_show(page: Page) -> None:
     assert picture["png"].startswith("iVBOR") and "reads per element: x 1" in picture["alt"]
 
 
+def test_steps_are_those_of_a_draft_and_what_is_accepted_is_not_judged_again(page: Page) -> None:
+    page.writes(SOLVED)
+    assert page.asks("check")["steps"] is False
+    [launch] = page.asks("step")["step"]["launches"]
+    assert page.beats == 1 and launch["kernel"] == "naive_softmax_kernel"
+    page.writes(WRONG)
+    assert page.asks("check")["steps"] is True
+    told = page.asks("step")["step"]
+    wrong = told["launches"][told["first"]]
+    assert wrong["wrong"]["name"] == "y[0, 0]" and wrong["statements"][str(wrong["steps"][wrong["start"]][1])][
+        0
+    ].startswith("tl.store")
+    page.drafts["p1"] = "def"
+    assert "cannot" in page.asks("step")["html"]
+
+
 def test_nothing_that_is_asked_breaks_the_worker(page: Page) -> None:
     for text in ("", "def", "x" * 200_000, "\0"):
         page.drafts["p1"] = text

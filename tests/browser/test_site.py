@@ -154,7 +154,7 @@ def test_kernels_are_judged_and_a_page_is_never_lost(context: Any, site: str) ->
         bench.press("Tab")
         if len(reached) > 20 or "wb-next" in reached:
             break
-    assert reached == ["check", "hint", "predict", "trace", "reset", "wb-solution", "wb-next"]
+    assert reached == ["check", "hint", "predict", "step", "trace", "reset", "wb-solution", "wb-next"]
     bench.said("Accepted.")
 
     # What is earned.
@@ -165,6 +165,13 @@ def test_kernels_are_judged_and_a_page_is_never_lost(context: Any, site: str) ->
     bench.page.click("button[name=predict]")
     bench.press("2", "Enter")
     bench.page.wait_for_function("document.querySelector('.wb-answers').textContent.includes('You said 2.')")
+
+    # Step by step.
+    bench.page.click("button[name=step]")
+    bench.page.wait_for_selector(".wb-step .step-now")
+    bench.said("The steps are below.")
+    bench.press("s")
+    assert "tl.store" in bench.page.inner_text(".step-now")
 
     # For those who see little, and on a telephone.
     for theme in ("light", "dark"):

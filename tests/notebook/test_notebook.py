@@ -64,7 +64,7 @@ def cell(process: Any) -> Kernel:
     """The kernel, as if it had just been started."""
     run = Kernel(process)
     run("get_ipython().history_manager.reset()\nget_ipython().history_manager.input_hist_raw[:] = ['']")
-    run(IMPORTS + "\nfrom checker.notebook import bench, check, compiled, run, trace")
+    run(IMPORTS + "\nfrom checker.notebook import bench, check, compiled, run, step, trace")
     return run
 
 
@@ -128,7 +128,7 @@ def test_a_finding_points_at_the_cell_as_it_is_numbered(cell: Kernel) -> None:
     assert "cell [3], line" in shown
 
 
-@pytest.mark.parametrize("call", ["check(9)", "check('x')", "bench(9)", "trace(9)"])
+@pytest.mark.parametrize("call", ["check(9)", "check('x')", "bench(9)", "step(9)", "trace(9)"])
 def test_misuse_is_a_sentence(call: str, cell: Kernel) -> None:
     assert "There is no puzzle" in cell(call)["text/plain"]
 
@@ -197,6 +197,16 @@ def test_bench_shows_a_picture_and_refuses_what_is_wrong(cell: Kernel) -> None:
     assert "no-division" in cell("bench(1)")["text/html"]
     cell(SOLUTION)
     assert "image/png" in cell("bench(1)")
+
+
+def test_step_shows_the_page_in_a_frame_and_says_where_it_begins(cell: Kernel) -> None:
+    cell(WRONG)
+    shown = cell("step(1)")
+    assert shown["text/html"].startswith("<iframe ") and "&lt;script" in shown["text/html"]
+    assert "which stored y[0, 0]" in shown["text/plain"]
+    assert "has no program 9 here" in cell("step(1, program=9)")["text/plain"]
+    cell(SOLUTION.replace("mask=mask)\n", "mask=mask\n"))
+    assert "Python cannot read this" in cell("step(1)")["text/html"]
 
 
 def test_trace_shows_a_picture_and_says_the_same_in_words(cell: Kernel) -> None:

@@ -31,6 +31,34 @@ def test_a_wrong_kernel_is_drawn_and_its_status_is_that_of_check(tmp_path: Path)
     assert (tmp_path / "trace" / f"{STEMS['p4']}.png").exists()
 
 
+def test_a_kernel_is_stepped_through_and_its_status_is_that_of_check(tmp_path: Path) -> None:
+    done = typed("step", "2", "--file", str(ROOT / f"solutions/{STEMS['p2']}.py"), "--program", "1", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert f"Written: step/{STEMS['p2']}.html. Open it in a browser." in done.stdout
+    assert "steps of 4 programs" in done.stdout
+    assert (tmp_path / "step" / f"{STEMS['p2']}.html").read_text().startswith("<!doctype html>")
+    wrong = typed("step", "4", "--file", str(named("p4_padding_counted").write(tmp_path)), cwd=tmp_path)
+    assert wrong.returncode == 1 and "It begins at line" in wrong.stdout and "which stored y[0, 0]" in wrong.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "sentence"),
+    [
+        (("--program", "9"), 2, "has no program 9 here: they are 0 to 3"),
+        (("--program", "-1"), 2, "Invalid value for '--program'"),
+        (("--size", "nowhere"), 2, "No launch of p2 has “nowhere” in its name"),
+        (("--into", "kernel.py/inside"), 2, "could not be written"),
+    ],
+    ids=["program", "negative", "size", "folder"],
+)
+def test_what_cannot_be_stepped_through_is_a_sentence(
+    arguments: tuple[str, ...], status: int, sentence: str, tmp_path: Path
+) -> None:
+    (tmp_path / "kernel.py").write_text((ROOT / f"solutions/{STEMS['p2']}.py").read_text())
+    done = typed("step", "2", "--file", "kernel.py", *arguments, cwd=tmp_path)
+    assert done.returncode == status and sentence in done.stderr and "Traceback" not in done.stderr
+
+
 SOLVED = (ROOT / "solutions" / f"{STEMS['p1']}.py").read_text()
 STUB = SOLVED[: SOLVED.index("):\n") + 3] + "    # FILL IN\n    pass\n"
 NOT_DRAWN = {

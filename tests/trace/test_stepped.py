@@ -143,7 +143,7 @@ def test_of_a_large_grid_the_neighbours_are_recorded() -> None:
 
 @pytest.mark.parametrize(
     ("asked", "sentence"),
-    [(Asked(4), "has 4 programs here, from 0 to 3"), (Asked(size="nowhere"), "two by two tiles")],
+    [(Asked(4), "has no program 4 here: they are 0 to 3"), (Asked(size="nowhere"), "two by two tiles")],
     ids=["program", "size"],
 )
 def test_what_there_is_not_is_refused_in_a_sentence(asked: Asked, sentence: str) -> None:
