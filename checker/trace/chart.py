@@ -20,6 +20,7 @@ HALF, TWO_THIRDS = INNER / 2 - 16, 0.62 * INNER  # of panels side by side
 GAP = 22.0  # between panels
 FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 'DejaVu Sans', sans-serif"
 MONO = "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
+XMLNS = "http://www.w3.org/2000/svg"
 ALONE = "<style>:root{color-scheme:light dark;color:CanvasText;background:Canvas}</style>"  # as whoever looks has it
 MASK = "everything to the right is hidden by the mask"
 
@@ -53,12 +54,10 @@ def page(trace: Trace, *, inline: bool = False) -> str:
     body = svg.below(_panels(trace), GAP)
     title, about = svg.clean(f"Puzzle {trace.puzzle}: {trace.title}"), svg.clean("\n".join(words.summary(trace)))
     height = svg.number(body.height + 2 * MARGIN)
-    size = f'width="100%" style="max-width:{WIDTH:g}px"' if inline else f'width="{WIDTH:g}" height="{height}"'
-    described = f"<title>{title}</title><desc>{about}</desc>{'' if inline else ALONE}"
-    look = f'viewBox="0 0 {WIDTH:g} {height}" role="img" font-family="{FONTS}" fill="currentColor"'
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" {size} {look}>{described}{svg.at(MARGIN, MARGIN, body.marks)}</svg>'
-    )
+    size = {"width": "100%", "style": f"max-width:{WIDTH:g}px"} if inline else {"width": WIDTH, "height": height}
+    described = svg.element("title", title) + svg.element("desc", about) + ("" if inline else ALONE)
+    look = {"viewBox": f"0 0 {WIDTH:g} {height}", "role": "img", "font_family": FONTS, "fill": "currentColor"}
+    return svg.element("svg", described + svg.at(MARGIN, MARGIN, body.marks), xmlns=XMLNS, **size, **look)
 
 
 def _panels(trace: Trace) -> Iterator[Panel]:
@@ -106,7 +105,7 @@ def _legend(launch: Recorded, masked: bool) -> tuple[float, Panel]:
     """How wide it is, and what solid and hatched mean, and the line of a mask if one is drawn."""
     marks, left, box = "", 0.0, (0.0, 4.0, 24.0, 12.0)
     stores = any(touch.store for program in launch.programs for touch in program.touches)
-    swatches = [("loaded", svg.loaded([box])), *([("stored", svg.stored([box]))] if stores else [])]
+    swatches = [(("loaded", "stored")[store], svg.touched([box], store=store)) for store in (False, True)[: 1 + stores]]
     swatches += [(MASK, svg.path("M0 10h24", stroke=svg.VERMILION, stroke_width=1.8))] if masked else []
     for said, swatch in swatches:
         marks += svg.at(left, 0, swatch + svg.text(30, 10, said))

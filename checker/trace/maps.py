@@ -17,7 +17,7 @@ from checker.trace.svg import SMALL, Box, Panel
 
 LEAST_COLOURS = 4  # so that 1, 2 and 3 look alike in all puzzles
 MOST_COLOURS = 8  # more counts than that share colours
-MARGIN, UNDER = 44.0, 34.0  # left of a map and below it, for what is counted
+MARGIN, UNDER = 50.0, 34.0  # left of a map and below it, for what is counted
 MOST_TICKS = 8
 NARROWEST = 4.0  # tiles between which lines are drawn
 VECTOR = 0.32  # how wide it is beside a matrix
@@ -52,10 +52,9 @@ class _Map:
     def framed(self, marks: str, most_columns: int, **look: Any) -> Panel:
         """Marks with lines between tiles, a number where a tile begins as far as there is room, and names."""
         (rows, columns), (down, across), (_, _, wide, high) = self.shape, self.blocks, self.box(0, 0, *self.blocks)
-        lines = [(0.0, self.box(n, 0, n, columns)[1]) for n in range(down, rows, down) if high >= NARROWEST]
-        marks += svg.path("".join(svg.line((x, y), (self.width, y)) for x, y in lines), **look)
-        lines = [(self.box(0, n, rows, n)[0], 0.0) for n in range(across, columns, across) if wide >= NARROWEST]
-        marks += svg.path("".join(svg.line((x, y), (x, self.height)) for x, y in lines), **look)
+        edges = [self.box(n, 0, n, columns) for n in range(down, rows, down) if high >= NARROWEST]
+        edges += [self.box(0, n, rows, n) for n in range(across, columns, across) if wide >= NARROWEST]
+        marks += svg.path("".join(svg.line((x, y), (x + w, y + h)) for x, y, w, h in edges), **look)
         marks += svg.boxes([(0, 0, self.width, self.height)], **svg.LINE)
         for n in _edges(rows, down, MOST_TICKS):
             marks += svg.faint(-5, self.box(n, 0, n, 0)[1], str(n), "end")
@@ -63,7 +62,7 @@ class _Map:
             marks += svg.faint(self.box(0, n, 0, n)[0], self.height + 10, str(n), "middle")
         marks += svg.faint(self.width / 2, self.height + 25, self.names[1], "middle")
         upwards = svg.faint(0, 0, self.names[0], "middle")
-        marks += svg.at(7 - MARGIN, self.height / 2, f'<g transform="rotate(-90)">{upwards}</g>')
+        marks += svg.at(9 - MARGIN, self.height / 2, upwards, "rotate(-90)")
         return svg.beside((MARGIN, Panel(self.height + UNDER, marks)))
 
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 from xml.sax.saxutils import escape
 
-Point = tuple[float, float]
 Box = tuple[float, float, float, float]  # x, y, width and height
 
 SKY, BLUE, VERMILION = "#56B4E9", "#0072B2", "#D55E00"  # of Okabe and Ito
@@ -42,9 +41,20 @@ class Panel:
     marks: str
 
 
-def at(x: float, y: float, marks: str) -> str:
+def element(name: str, inside: str = "", **attributes: Any) -> str:
+    """An element of SVG; `stroke_width` is written stroke-width."""
+    said = ((key.replace("_", "-"), number(v) if isinstance(v, float) else v) for key, v in attributes.items())
+    return f"<{name}" + "".join(f' {key}="{value}"' for key, value in said) + f">{inside}</{name}>"
+
+
+def number(value: float) -> str:
+    """As short as a hundredth of a pixel can be written."""
+    return f"{round(value, 2) + 0.0:.2f}".rstrip("0").rstrip(".")  # + 0.0: no -0
+
+
+def at(x: float, y: float, marks: str, and_then: str = "") -> str:
     """Marks, moved."""
-    return f'<g transform="translate({number(x)} {number(y)})">{marks}</g>'
+    return element("g", marks, transform=f"translate({number(x)} {number(y)}){and_then}")
 
 
 def below(panels: Iterable[Panel], gap: float) -> Panel:
@@ -62,11 +72,9 @@ def beside(*panels: tuple[float, Panel]) -> Panel:
 
 
 def path(commands: str, title: str = "", **look: Any) -> str:
-    """Lines or areas; `title` is shown to who points at it. `look`: attributes, `stroke_width` for stroke-width."""
-    if not commands:
-        return ""
-    shown = f"<title>{clean(title)}</title>" if title else ""
-    return f'<path d="{commands}"{_attributes(**{"fill": "none", **look})}>{shown}</path>'
+    """Lines or areas; `title` is shown to who points at it."""
+    inside = element("title", clean(title)) if title else ""
+    return element("path", inside, d=commands, **{"fill": "none", **look}) if commands else ""
 
 
 def boxes(many: Iterable[Box], title: str = "", **look: Any) -> str:
@@ -85,30 +93,22 @@ def hatched(many: Iterable[Box], title: str = "", **look: Any) -> str:
     return path("".join(lines), title, **look)
 
 
-def loaded(many: Iterable[Box]) -> str:
-    """Boxes as loads look: solid."""
-    return boxes(many, fill=SKY, fill_opacity=0.85, stroke=BLUE)
-
-
-def stored(many: Sequence[Box]) -> str:
-    """Boxes as stores look: hatched."""
+def touched(many: Sequence[Box], *, store: bool) -> str:
+    """Boxes as they look that are loaded: solid; or stored: hatched."""
+    if not store:
+        return boxes(many, fill=SKY, fill_opacity=0.85, stroke=BLUE)
     return boxes(many, fill=VERMILION, fill_opacity=0.08, stroke=VERMILION) + hatched(many, stroke=VERMILION)
 
 
-def line(*points: Point) -> str:
+def line(*points: tuple[float, float]) -> str:
     """The commands that draw a line through points."""
     return "M" + "L".join(f"{number(x)} {number(y)}" for x, y in points)
 
 
-def number(value: float) -> str:
-    """As short as a tenth of a pixel can be written."""
-    return f"{round(value, 1) + 0.0:.1f}".removesuffix(".0")
-
-
 def text(x: float, y: float, said: str, size: float = SIZE, anchor: str = "start", **look: Any) -> str:
     """One line of text, whose middle is at the height y; x is its start, middle or end."""
-    place = f'x="{number(x)}" y="{number(y + 0.36 * size)}" font-size="{number(size)}" text-anchor="{anchor}"'
-    return f"<text {place}{_attributes(**look)}>{clean(said)}</text>"
+    place = {"x": float(x), "y": y + 0.36 * size, "font_size": size, "text_anchor": anchor}
+    return element("text", clean(said), **place, **look)
 
 
 def faint(x: float, y: float, said: str, anchor: str = "start", size: float = SMALL) -> str:
@@ -155,7 +155,3 @@ def wrapped(said: str, width: float, size: float = SIZE, most: int = 12) -> list
 def clean(said: str) -> str:
     """Text as XML: escaped, without what XML forbids."""
     return escape(_FORBIDDEN.sub("", said))
-
-
-def _attributes(**look: Any) -> str:
-    return "".join(f' {name.replace("_", "-")}="{value}"' for name, value in look.items())

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from checker.trace import svg, words
 from checker.trace.result import Beside, Pairs, Visit
-from checker.trace.svg import SMALL, VERMILION, Panel, Point
+from checker.trace.svg import SMALL, VERMILION, Panel
 
 MARGIN = 76.0  # left of a grid, for what its rows are
 LARGEST, HIGHEST = 72.0, 288.0  # a tile, and a grid
@@ -81,40 +81,24 @@ def _mask(pairs: Pairs, side: float, radius: float) -> str:
     """Between what each query sees and what is hidden from it; not through numbers."""
     ends = pairs.sees.sum(axis=1) / pairs.key_block * side
     edges = np.arange(pairs.queries + 1) / pairs.query_block * side
-    corners = [(x, y) for x, *sides in zip(ends, edges, edges[1:], strict=False) for y in sides]
-    centres = [((j + 0.5) * side, (i + 0.5) * side) for i, j in sorted(pairs.visited)]
-    lines: list[list[Point]] = [[]]
-    for one, after in itertools.pairwise(corners):
-        middle = (one[0] + after[0]) / 2, (one[1] + after[1]) / 2
-        if any(math.dist(middle, centre) < radius + 1 for centre in centres):
-            lines.append([])
-        else:
-            lines[-1] += [after] if lines[-1] else [one, after]
-    return "".join(svg.line(*points) for points in lines if points)
+    corners = [complex(x, y) for x, *sides in zip(ends, edges, edges[1:], strict=False) for y in sides]
+    centres = [side * complex(j + 0.5, i + 0.5) for i, j in sorted(pairs.visited)]
+    lines = [(a, b) for a, b in itertools.pairwise(corners) if all(abs((a + b) / 2 - c) > radius + 1 for c in centres)]
+    return "".join(svg.line((a.real, a.imag), (b.real, b.imag)) for a, b in lines)
 
 
 def _way(visits: Sequence[Visit], side: float, radius: float, *, several: bool) -> Iterator[str]:
     """From visit to visit: neighbours by an arrow, others by a thin dashed one."""
-    places = [((v.key_tile + 0.5) * side, (v.query_tile + 0.5) * side) for v in visits]
+    places = [side * complex(v.key_tile + 0.5, v.query_tile + 0.5) for v in visits]
     for one, after in itertools.pairwise(places):
-        near = math.dist(one, after) < 1.1 * side
+        near, ahead = abs(after - one) < 1.1 * side, (after - one) / abs(after - one)
+        tip = after - (radius + 2) * ahead
+        points = (one + (radius + 1) * ahead, tip, tip + ahead * (-5 + 3.5j), tip, tip + ahead * (-5 - 3.5j))
         how = {"stroke_width": 1.6} if near else {"stroke_width": 0.8, "stroke_dasharray": "4 3"}
-        yield svg.path(_arrow(one, after, radius), **STRONG, **how)
+        yield svg.path(svg.line(*((z.real, z.imag) for z in points)), **STRONG, **how)
     said = f"program {visits[0].program}"
     if several and svg.width_of(said, 8.5) < side - 4:
-        yield svg.faint(places[0][0] + side / 2 - 4, places[0][1] - side / 2 + 9, said, "end", 8.5)
-
-
-def _arrow(one: Point, after: Point, radius: float) -> str:
-    """The commands of an arrow from circle to circle."""
-    length = math.dist(one, after)
-    u, v = ((b - a) / length for a, b in zip(one, after, strict=True))  # its direction
-    end = length - radius - 2
-
-    def point(along: float, aside: float = 0) -> Point:
-        return one[0] + along * u - aside * v, one[1] + along * v + aside * u
-
-    return svg.line(point(radius + 1), point(end)) + svg.line(point(end - 5, 3.5), point(end), point(end - 5, -3.5))
+        yield svg.faint(places[0].real + side / 2 - 4, places[0].imag - side / 2 + 9, said, "end", 8.5)
 
 
 def _numbers(pairs: Pairs, side: float, radius: float) -> Iterator[str]:
@@ -127,7 +111,7 @@ def _numbers(pairs: Pairs, side: float, radius: float) -> Iterator[str]:
         more = f" +{len(numbers) - MOST_NUMBERS}" if len(numbers) > MOST_NUMBERS else ""
         said = svg.fitted(", ".join(map(str, numbers[:MOST_NUMBERS])) + more, side, size)
         half = max(radius, svg.width_of(said, size) / 2 + 4 * (len(said) > 2))
-        x, y, wide = (svg.number(z) for z in ((j + 0.5) * side - half, (i + 0.5) * side - radius, 2 * half))
-        high, round_ = svg.number(2 * radius), svg.number(radius)
-        yield f'<rect x="{x}" y="{y}" width="{wide}" height="{high}" rx="{round_}" fill="none" stroke="currentColor"/>'
-        yield svg.text((j + 0.5) * side, (i + 0.5) * side, said, size, "middle", **svg.BOLD)
+        x, y = (j + 0.5) * side, (i + 0.5) * side
+        frame: dict[str, Any] = {"x": x - half, "y": y - radius, "width": 2 * half, "height": 2 * radius, "rx": radius}
+        yield svg.element("rect", **frame, fill="none", stroke="currentColor")
+        yield svg.text(x, y, said, size, "middle", **svg.BOLD)

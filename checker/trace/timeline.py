@@ -94,8 +94,8 @@ def _band(band: Band, sections: Sequence[_Section], most: int) -> Panel:
         across = ((n, s.left, s.left + s.steps * s.step) for n in edges for s in sections)
         lines = (svg.line((a, run.top + n * run.tile), (b, run.top + n * run.tile)) for n, a, b in across)
         marks.append(svg.path("".join(lines), **svg.FAINT_LINE))
-    marks.append(svg.loaded(box for s in sections for box in _boxes(band, s, runs, store=False)))
-    marks.append(svg.stored([box for s in sections for box in _boxes(band, s, runs, store=True)]))
+    for store in (False, True):
+        marks.append(svg.touched([box for s in sections for box in _boxes(band, s, runs, store=store)], store=store))
     marks.append(svg.text(-10, high / 2 - 6.5, svg.fitted(band.tensor, MARGIN - 12), anchor="end"))
     marks.append(svg.faint(-10, high / 2 + 6.5, svg.fitted(band.axis, MARGIN - 12, SMALL), "end"))
     return Panel(max(LOWEST, high), svg.at(0, max(0, LOWEST - high) / 2, "".join(marks)))

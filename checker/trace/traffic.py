@@ -20,7 +20,7 @@ def drawn(launch: Recorded, width: float) -> Panel:
         of = svg.fitted(f"{name} {'written' if store else 'read'}", LABELS - 10, SMALL)
         marks += svg.faint(LABELS - 8, middle, of, "end")
         box = (LABELS, middle - BAR / 2, done * scale, BAR)
-        marks += svg.stored([box]) if store else svg.loaded([box])
+        marks += svg.touched([box], store=store)
         marks += svg.path(svg.line((bound, middle - 10), (bound, middle + 10)), stroke="currentColor", stroke_width=2.5)
         said, look = f"{done:.2f} of {most:.2f}", svg.BOLD if done > most else {}
         marks += svg.text(LABELS + max(done, most) * scale + 7, middle, said + " ✗" * bool(look), SMALL, **look)

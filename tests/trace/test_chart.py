@@ -50,7 +50,7 @@ def texts(picture: str) -> list[str]:
 def placed(element: ElementTree.Element, x: float = 0, y: float = 0) -> Iterator[Text]:
     """The lines of text in a picture, where they are; without those that run upwards."""
     move = element.get("transform", "translate(0 0)")
-    if move.startswith("rotate"):
+    if "rotate" in move:
         return
     dx, dy = map(float, re.findall(r"-?[\d.]+", move))
     if element.tag == f"{SVG}text" and element.text:
