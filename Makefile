@@ -59,7 +59,7 @@ argument = $${$(1):+"$$$(1)"}
 
 # Make calls exit status 4 (the stub as shipped) a success: it says what to do next.
 checker = PYTHONPATH="$$PWD" "$(bin)/python" -m checker
-# What trace, bench and train call once there is something to draw.
+# What bench and train call once there is something to draw.
 drawing = $(if $(VENV),,CHECKER_INSTALL_MATPLOTLIB="make -s .venv/.layer-plot")
 friendly = || { status=$$?; test $$status -eq 4 || exit $$status; }
 
@@ -96,7 +96,7 @@ step: $(call layer,check) ## step through your kernel of PUZZLE=p6, line by line
 	@$(checker) step $(call argument,PUZZLE) $(call option,--file,FILE) $(call option,--program,PROGRAM) $(call option,--size,SIZE) $(friendly)
 
 trace: $(call layer,check) ## draw which tiles PUZZLE=p5 loads and stores, in which order
-	@$(drawing) $(checker) trace $(call argument,PUZZLE) $(call option,--file,FILE) $(friendly)
+	@$(checker) trace $(call argument,PUZZLE) $(call option,--file,FILE) $(friendly)
 
 bench: $(call layer,check) ## time PUZZLE=p6 on a GPU beside its peers and the roofline; without a GPU, predict
 	@$(drawing) $(checker) bench $(call argument,PUZZLE) $(call option,--file,FILE) $(if $(EVERY),--every) $(friendly)

@@ -21,7 +21,7 @@ from tests.colours import contrast
 from tests.conftest import ROOT, importable
 
 FIGURES = ROOT / "docs" / "figures"
-BUILT = ("verdict.svg", "trace.png")  # by `python -m checker build`, which has tests of its own
+BUILT = ("verdict.svg", "trace.svg")  # by `python -m checker build`, which has tests of its own
 DRAWN = sorted(path for path in FIGURES.glob("*.svg") if path.name not in BUILT)
 SHOWN = re.compile(r"!\[([^\]]*)\]\(\.\./docs/figures/([^)\s]+)\)")
 MOST_BYTES = 60_000

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from checker.course import ladder
-from tests.conftest import ROOT, importable
+from tests.conftest import ROOT
 
 TOY = "t1_double"
 BEFORE = '    Rung("p1", "naive_softmax", "Naive softmax"),\n'
@@ -168,11 +168,10 @@ def test_of_all_puzzles_the_worst_status_counts(copy: Path) -> None:
 
 def test_it_is_drawn(copy: Path) -> None:
     """Of tensors without named axes, a launch that was not chosen for it."""
-    importable("matplotlib")
     done = python(copy, "-m", "checker", "trace", "t1", "--file", f"solutions/{TOY}.py")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "4 programs, each: 1 load, 1 store" in done.stdout and "reads per element: x 1" in done.stdout
-    assert (copy / "trace" / f"{TOY}.png").exists()
+    assert (copy / "trace" / f"{TOY}.svg").exists()
 
 
 def test_it_is_built_and_tested(copy: Path) -> None:

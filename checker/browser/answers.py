@@ -8,7 +8,6 @@ gives points, and whoever asks must be able to end the worker.
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -31,7 +30,8 @@ from checker.judge import endings
 from checker.learner import hints, practice, predict, progress
 from checker.report.html import html
 from checker.submission.read import Unreadable
-from checker.trace import stepped
+from checker.trace import chart, stepped
+from checker.trace.run import traced
 
 _HOST = Host(here=True)
 _TERMS = Terms(host=_HOST, targets=())
@@ -41,7 +41,7 @@ Answer = dict[str, Any]
 def answered(request: str, alive: Callable[[], object] = lambda: None) -> str:
     """The answer to a request, whatever comes of it: JSON both. A fault of ours is a verdict, too.
 
-    `alive` is called after each launch, and before matplotlib does something: so whoever waits knows that all is well.
+    `alive` is called after each launch: so whoever waits knows that all is well.
     """
     here.alive = alive
     asked = json.loads(request)
@@ -127,20 +127,11 @@ def _predict(puzzle_id: str, asked: dict[str, Any]) -> Answer:
 
 
 def _trace(puzzle_id: str, asked: dict[str, Any]) -> Answer:
-    here.alive()
-    from checker.trace import chart, words  # need matplotlib, which is loaded when somebody asks for pictures
-    from checker.trace.run import traced
-
-    outcome = _outcome(puzzle_id, asked)
+    outcome = _outcome(puzzle_id, asked, believing=True)
     seen = traced(outcome, _HOST)
     if seen.empty:
         return _shown(outcome.verdict)
-    here.alive()
-    pictures = [
-        {"name": name, "png": base64.b64encode(png).decode("ascii"), "alt": on_page("\n".join(words.summary(page)))}
-        for (name, png), page in zip(chart.pages(seen), chart.each(seen), strict=True)
-    ]
-    return {"pictures": pictures}
+    return {"pictures": [on_page(page) for _, page in chart.pages(seen, inline=True)]}
 
 
 def _step(puzzle_id: str, asked: dict[str, Any]) -> Answer:

@@ -133,7 +133,7 @@ def trace(puzzle: str, file: Path | None, into: Path) -> NoReturn:
     The kernel is checked first, unless this very text has been accepted; the exit status is that of `check`. One that
     cannot be run is not drawn.
     """
-    from checker.trace import words
+    from checker.trace import chart, words
     from checker.trace.run import traced
 
     screen = console()
@@ -146,11 +146,6 @@ def trace(puzzle: str, file: Path | None, into: Path) -> NoReturn:
     if seen.empty:
         end(verdict, "Nothing was drawn: no launch got far enough to show anything." if verdict.runs else "")
     show_indented(screen, words.summary(seen))
-    if not can_draw():
-        click.echo("\nNothing was drawn: matplotlib is missing.")
-        sys.exit(verdict.exit_status)
-    from checker.trace import chart
-
     try:
         written = chart.save(seen, into)
     except OSError as error:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import base64
 import json
 import sys
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from checker import catalog
 from checker.bench import run, table
+from checker.bench.result import Result
 from checker.check import Terms, check
 from checker.compiled import command as compiling
 from checker.course import ladder, targets
@@ -28,8 +28,9 @@ from checker.report.html import html
 from checker.report.screen import lines, plain
 from checker.report.terminal import blocks_of, report
 from checker.submission.read import Submission, Unreadable, from_file
-from checker.trace import words
+from checker.trace import chart, words
 from checker.trace.page import framed
+from checker.trace.result import Trace
 from checker.trace.run import traced
 from checker.trace.stepped import Asked, data_of, summary
 
@@ -101,7 +102,7 @@ def _judged(
     verdict = outcome.verdict
     if verb == "trace":
         seen = traced(outcome)
-        return _shown(verdict) if seen.empty else _pictured("trace", seen, "\n".join(words.summary(seen)))
+        return _shown(verdict) if seen.empty else _drawn(seen)
     if verb == "hint":
         asked = opened().progress.of(puzzle_id).asked
         finding = held_back(asked, _learned(verdict, place))
@@ -109,7 +110,7 @@ def _judged(
     verdict = _learned(verdict, place)
     if verb == "bench" and verdict.accepted:
         result = run.result_of(outcome, run.Extent(every), lambda _: None)
-        return _pictured("bench", result, plain(table.report(result)))
+        return _pictured(result, plain(table.report(result)))
     return _shown(verdict)
 
 
@@ -125,13 +126,19 @@ def _file(puzzle_id: str, place: Path) -> Path:
     return place / f"{ladder.stems()[puzzle_id]}.ipynb" if place.is_dir() else place
 
 
-def _pictured(room: str, subject: Any, text: str) -> dict[str, Any]:
-    """What a room of the checker draws, if matplotlib is there, and the same in words."""
+def _drawn(seen: Trace) -> dict[str, Any]:
+    """Pictures in the colours of the notebook, and the same in words."""
+    pages = "".join(page for _, page in chart.pages(seen, inline=True))
+    return {"text": "\n".join(words.summary(seen)), "html": f"<div>{pages}</div>"}
+
+
+def _pictured(result: Result, text: str) -> dict[str, Any]:
+    """The picture of a benchmark, if matplotlib is there, and the same in words."""
     try:
-        png = import_module(f"checker.{room}.chart").png(subject)
+        from checker.bench.chart import png
     except ImportError as error:
         return {"text": f"{text}\n\nNothing was drawn: {error.name} is missing."}
-    return {"text": text, "png": base64.b64encode(png).decode("ascii")}
+    return {"text": text, "png": base64.b64encode(png(result)).decode("ascii")}
 
 
 def _shown(verdict: Verdict) -> dict[str, Any]:

@@ -59,8 +59,8 @@ def words_of(svg: str) -> list[str]:
     return [html.unescape(text).replace("\xa0", " ") for text in re.findall(r"<text[^>]*>(.*?)</text>", svg)]
 
 
-def trace_png(root: Path) -> bytes:
-    """What `trace` draws of FlashAttention-1 once -2 is solved too. ImportError without matplotlib."""
+def trace_svg(root: Path) -> str:
+    """What `trace` draws of FlashAttention-1 once -2 is solved too."""
     from checker.submission.read import from_file
     from checker.trace import chart
     from checker.trace.result import Beside
@@ -70,7 +70,7 @@ def trace_png(root: Path) -> bytes:
     here, beside = (from_file(root / "solutions" / f"{puzzle.stem}.py") for puzzle in (one, other))
     trace = traced(check(one.id, here, Terms(targets=())))
     pairs = launches(other, check(other.id, beside, Terms(targets=())))[0].pairs
-    return chart.png(replace(trace, beside=Beside(other.id, other.title, pairs)))
+    return chart.page(replace(trace, beside=Beside(other.id, other.title, pairs)))
 
 
 def pictures(root: Path, wrong: str) -> dict[Path, bytes]:
@@ -82,5 +82,5 @@ def pictures(root: Path, wrong: str) -> dict[Path, bytes]:
     if folder.is_dir() and (root / wrong).exists():
         made[folder / "verdict.svg"] = verdict_svg(example(root / wrong)).encode()
     if folder.is_dir() and (root / "solutions").is_dir():
-        made[folder / "trace.png"] = trace_png(root)
+        made[folder / "trace.svg"] = (trace_svg(root) + "\n").encode()
     return made

@@ -1,149 +1,113 @@
-"""A trace as a picture: one page for each kernel, or all of them one below the other.
+"""A trace as pictures, in SVG: one page for each kernel.
 
 Loads are solid, stores hatched, what was skipped is hatched and says so; colours, those of Okabe and Ito, only
-repeat it. The background is the picture's own, so that it can be read in a dark notebook too.
+repeat it.
 """
 
 from __future__ import annotations
 
-import contextlib
-import io
-import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import Any
 
-import matplotlib as mpl
-import matplotlib.style
-import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure, SubFigure
-from matplotlib.transforms import blended_transform_factory
-from PIL import Image, PngImagePlugin  # comes with matplotlib
+from checker.trace import maps, svg, tiles, timeline, traffic, words
+from checker.trace.result import Recorded, Trace
+from checker.trace.svg import Panel
 
-from checker.trace import maps, tiles, timeline, words
-from checker.trace.look import GREY, STYLE
-from checker.trace.result import Beside, Recorded, Trace
-
-WIDTH = 9.6  # inches, as all heights are
-DOTS_PER_INCH = 130
-COLOURS = 128  # of a PNG: a third of the bytes, and nothing that could be seen
-LINE = 1.8 / 72  # of a text, for each point of its type
-WRONG, TILES = 3.0, 4.0
-
-Panel = tuple[float, Callable[[SubFigure], None]]  # its share of the width, and what draws it
-Row = tuple[float, Sequence[Panel]]  # its height
-Text = tuple[str, dict[str, Any]]  # a line, and how it looks
+WIDTH, MARGIN = 960.0, 16.0
+INNER = WIDTH - 2 * MARGIN
+HALF, TWO_THIRDS = INNER / 2 - 16, 0.62 * INNER  # of panels side by side
+GAP = 22.0  # between panels
+FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 'DejaVu Sans', sans-serif"
+MONO = "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
+XMLNS = "http://www.w3.org/2000/svg"
+ALONE = "<style>:root{color-scheme:light dark;color:CanvasText;background:Canvas}</style>"  # as whoever looks has it
+MASK = "everything to the right is hidden by the mask"
 
 
 def save(trace: Trace, folder: Path) -> list[Path]:
     """Write the pictures, one for each kernel; the files written. OSError."""
-    made = [(folder / f"{name}.png", png) for name, png in pages(trace)]
     folder.mkdir(parents=True, exist_ok=True)
-    for path, png in made:
-        path.write_bytes(png)
-    return [path for path, _ in made]
+    written = []
+    for name, picture in pages(trace):
+        written.append(folder / f"{name}.svg")
+        written[-1].write_text(picture + "\n", encoding="utf-8")
+    return written
 
 
-def pages(trace: Trace) -> Iterator[tuple[str, bytes]]:
-    """(name, PNG) of each page: of one kernel the puzzle's name, of several each kernel's behind it."""
-    for page in each(trace):
-        several = f"_{page.launches[0].kernel.removesuffix('_kernel')}" if len(trace.launches) > 1 else ""
-        yield trace.stem + several, png(page)
+def pages(trace: Trace, *, inline: bool = False) -> Iterator[tuple[str, str]]:
+    """(name, SVG) of each page: of one kernel the puzzle's name, of several each kernel's behind it.
 
-
-def each(trace: Trace) -> Iterator[Trace]:
-    """A trace for each kernel; a map of errors goes with the kernel that made them."""
+    `inline`: for an HTML page, whose colours it takes over. A map of errors goes with the kernel that made them.
+    """
     if len(trace.launches) < 2:
-        yield trace
+        yield trace.stem, page(trace, inline=inline)
         return
     of_wrong = trace.wrong.kernel if trace.wrong is not None else ""
     for launch in trace.launches:
-        yield replace(trace, launches=(launch,), wrong=trace.wrong if launch.kernel == of_wrong else None)
+        alone = replace(trace, launches=(launch,), wrong=trace.wrong if launch.kernel == of_wrong else None)
+        yield f"{trace.stem}_{launch.kernel.removesuffix('_kernel')}", page(alone, inline=inline)
 
 
-def png(trace: Trace) -> bytes:
-    """The picture as PNG; what it says in words is its description."""
-    canvas = FigureCanvasAgg(figure(trace))
-    with _style():
-        canvas.draw()
-    about = PngImagePlugin.PngInfo()
-    about.add_itxt("Title", f"Puzzle {trace.puzzle}: {trace.title}")
-    about.add_itxt("Description", "\n".join(words.summary(trace)))
-    drawn = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
-    buffer = io.BytesIO()
-    few_colours = drawn.quantize(COLOURS, dither=Image.Dither.NONE)
-    few_colours.save(buffer, format="png", optimize=True, pnginfo=about, dpi=(DOTS_PER_INCH, DOTS_PER_INCH))
-    return buffer.getvalue()
+def page(trace: Trace, *, inline: bool = False) -> str:
+    """All kernels of a trace, one below the other; what they show is described in words."""
+    body = svg.below(_panels(trace), GAP)
+    title, about = svg.clean(f"Puzzle {trace.puzzle}: {trace.title}"), svg.clean("\n".join(words.summary(trace)))
+    height = svg.number(body.height + 2 * MARGIN)
+    size = {"width": "100%", "style": f"max-width:{WIDTH:g}px"} if inline else {"width": WIDTH, "height": height}
+    described = svg.element("title", title) + svg.element("desc", about) + ("" if inline else ALONE)
+    look = {"viewBox": f"0 0 {WIDTH:g} {height}", "role": "img", "font_family": FONTS, "fill": "currentColor"}
+    return svg.element("svg", described + svg.at(MARGIN, MARGIN, body.marks), xmlns=XMLNS, **size, **look)
 
 
-def figure(trace: Trace) -> Figure:
-    """The picture, not yet written anywhere."""
-    rows = list(_rows(trace))
-    heights = [height for height, _ in rows]
-    with _style():
-        made = Figure(figsize=(WIDTH, sum(heights)), dpi=DOTS_PER_INCH, layout="constrained", facecolor="white")
-        parts = made.subfigures(len(rows), 1, squeeze=False, height_ratios=heights).flat
-        for part, (_, panels) in zip(parts, rows, strict=True):
-            shares = [share for share, _ in panels]
-            sides = part.subfigures(1, len(panels), squeeze=False, width_ratios=shares).flat
-            for side, (_, draw) in zip(sides, panels, strict=True):
-                draw(side)
-    return made
-
-
-@contextlib.contextmanager
-def _style() -> Iterator[None]:
-    """Our own look, whatever the user's matplotlib is set to."""
-    with matplotlib.style.context("default"), mpl.rc_context(STYLE):
-        yield
-
-
-def _rows(trace: Trace) -> Iterator[Row]:
-    said = textwrap.shorten(words.outcome(trace), 110, placeholder=" …")
-    title = f"Puzzle {trace.puzzle}: {trace.title}"
-    yield _text((title, {"fontsize": 14, "weight": "bold"}), (said, {"fontsize": 9.5}))
+def _panels(trace: Trace) -> Iterator[Panel]:
+    said = svg.paragraph(svg.wrapped(words.outcome(trace), INNER, 12, most=2), 12)
+    yield svg.below([svg.heading(f"Puzzle {trace.puzzle}: {trace.title}", INNER, 18), said], gap=4)
     if trace.wrong is not None:
-        yield WRONG, [(1.0, partial(maps.draw_wrong, wrong=trace.wrong))]
+        yield maps.wrong(trace.wrong, INNER)
     for launch in trace.launches:
-        yield from _of_launch(launch, trace.beside)
+        yield from _of_launch(launch, trace)
 
 
-def _of_launch(launch: Recorded, beside: Beside | None) -> Iterator[Row]:
+def _of_launch(launch: Recorded, trace: Trace) -> Iterator[Panel]:
     """A caption; tiles, if there are any; time; reads. Traffic stands beside the tiles if nothing else does."""
-    grids = [pairs for pairs in (launch.pairs, beside.pairs if beside else None) if pairs is not None]
-    height, caption = _text(
-        (launch.kernel, {"fontsize": 11, "weight": "bold", "family": "monospace"}),
-        (f"seen with: {launch.case}", {"fontsize": 8.5, "color": GREY}),
-        *([(f"✗ {launch.stopped}", {"fontsize": 9, "weight": "bold"})] if launch.stopped else []),
-    )
-    masked = not all(pairs.sees.all() for pairs in grids)
-    yield height, [*caption, (1.0, partial(timeline.draw_legend, launch=launch, masked=masked))]
-    reads: list[Panel] = [(1.75, partial(maps.draw_reads, launch=launch))]
-    traffic: Panel = 1.0, partial(maps.draw_traffic, launch=launch)
-    if launch.pairs is None or beside is not None:
-        reads.append(traffic)
-    if launch.pairs is not None:
-        draw = partial(tiles.draw, lines=max(len(list(words.of_tiles(pairs))) for pairs in grids))
-        right = traffic
-        if beside is not None and beside.pairs is None:
-            right = 1.0, partial(tiles.draw_invitation, beside=beside)
-        elif beside is not None:
-            right = 1.0, partial(draw, pairs=beside.pairs, title=f"Your puzzle {beside.puzzle}")
-        yield TILES, [(1.0, partial(draw, pairs=launch.pairs, title="Your tiles")), right]
-    yield timeline.height(launch), [(1.0, partial(timeline.draw, launch=launch))]
-    yield maps.height(launch), reads
+    pairs, other = launch.pairs, trace.beside
+    grids = [grid for grid in (pairs, other.pairs if other else None) if grid is not None]
+    yield _caption(launch, masked=not all(grid.sees.all() for grid in grids))
+    if pairs is not None:
+        if other is None:
+            right = traffic.drawn(launch, HALF)
+        elif other.pairs is None:
+            right = tiles.invitation(other, HALF)
+        else:
+            right = tiles.drawn(other.pairs, f"Your puzzle {other.puzzle}", HALF)
+        yield svg.beside((0, tiles.drawn(pairs, "Your tiles", HALF)), (INNER - HALF, right))
+    yield timeline.drawn(launch, INNER)
+    if pairs is not None and other is None:
+        yield maps.reads(launch, INNER)
+    else:
+        left = TWO_THIRDS + 32
+        yield svg.beside((0, maps.reads(launch, TWO_THIRDS)), (left, traffic.drawn(launch, INNER - left)))
 
 
-def _text(*lines: Text) -> Row:
-    """Lines at the left, one below the other."""
-    tops = [sum(look["fontsize"] for _, look in lines[:n]) + 3 for n in range(len(lines) + 1)]
+def _caption(launch: Recorded, *, masked: bool) -> Panel:
+    """The kernel and its case; what marks mean, on the right or where there is no room below."""
+    name = svg.fitted(launch.kernel, INNER, 14 * svg.WIDER)
+    kernel = svg.paragraph([name], 14, font_family=MONO, **svg.BOLD)
+    width, legend = _legend(launch, masked)
+    fits = svg.width_of("0" * len(name), 14) + 24 < INNER - width
+    parts = [svg.beside((0, kernel), (INNER - width, legend)) if fits else svg.below([kernel, legend], 4)]
+    parts.append(svg.paragraph(svg.wrapped(f"seen with: {launch.case}", INNER), fill_opacity=svg.FAINT))
+    return svg.below([*parts, *([svg.heading(f"✗ {launch.stopped}", INNER, 12)] if launch.stopped else [])], gap=4)
 
-    def write(part: SubFigure) -> None:
-        place = blended_transform_factory(part.dpi_scale_trans, part.transSubfigure)
-        for (text, look), top in zip(lines, tops, strict=False):
-            part.text(0.12, 1 - top / tops[-1], text, va="top", transform=place, **look)
 
-    return LINE * tops[-1], [(1.0, write)]
+def _legend(launch: Recorded, masked: bool) -> tuple[float, Panel]:
+    """How wide it is, and what solid and hatched mean, and the line of a mask if one is drawn."""
+    marks, left, box = "", 0.0, (0.0, 4.0, 24.0, 12.0)
+    stores = any(touch.store for program in launch.programs for touch in program.touches)
+    swatches = [(("loaded", "stored")[store], svg.touched([box], store=store)) for store in (False, True)[: 1 + stores]]
+    swatches += [(MASK, svg.path("M0 10h24", stroke=svg.VERMILION, stroke_width=1.8))] if masked else []
+    for said, swatch in swatches:
+        marks += svg.at(left, 0, swatch + svg.text(30, 10, said))
+        left += 30 + svg.width_of(said) + 20
+    return left - 20, Panel(20, marks)

@@ -1,116 +1,151 @@
-"""Heat maps of reads and of errors, and traffic against its bound."""
+"""Heat maps, of reads and of errors."""
 
 from __future__ import annotations
 
-import textwrap
+import itertools
+import math
+from dataclasses import dataclass
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.cm import ScalarMappable
-from matplotlib.colors import BoundaryNorm, Colormap, LinearSegmentedColormap, ListedColormap
-from matplotlib.figure import SubFigure
+import numpy.typing as npt
 
 from checker.judge.evidence import tensor_name
-from checker.trace import words
-from checker.trace.look import FAINT, INK, LOAD, SKIPPED, STORE, VERMILION, divide
+from checker.trace import svg
 from checker.trace.result import Reads, Recorded, Wrongness
+from checker.trace.svg import SMALL, Box, Panel
 
 LEAST_COLOURS = 4  # so that 1, 2 and 3 look alike in all puzzles
 MOST_COLOURS = 8  # more counts than that share colours
-MOST_LABELS = 64  # tiles of one tensor that get a number each
-WRONG = LinearSegmentedColormap.from_list("wrong", [(0, "white"), (1e-6, "#F7D3BA"), (1, "#A83E00")])
+MARGIN, UNDER = 50.0, 34.0  # left of a map and below it, for what is counted
+MOST_TICKS = 8
+NARROWEST = 4.0  # tiles between which lines are drawn
+VECTOR = 0.32  # how wide it is beside a matrix
+SHARES = 20  # of wrong elements: so many are told apart
 
 
-def height(launch: Recorded) -> float:
-    """Inches of a row of maps."""
-    return 2.7 if any(r.counts.shape[0] > 8 for r in launch.reads) else 2.1
+@dataclass(frozen=True)
+class _Map:
+    """Where a matrix is drawn: its rows and columns, and those of a tile."""
+
+    shape: tuple[int, int]
+    blocks: tuple[int, int]
+    names: tuple[str, str]  # what is counted downwards and across
+    width: float
+    height: float
+
+    def box(self, top: float, left: float, bottom: float, right: float) -> Box:
+        """Where some rows and columns, as [first, end), are drawn."""
+        down, across = self.height / self.shape[0], self.width / self.shape[1]
+        bottom, right = min(bottom, self.shape[0]), min(right, self.shape[1])
+        return left * across, top * down, (right - left) * across, (bottom - top) * down
+
+    def areas(self, values: npt.NDArray[Any], cell: tuple[int, int] = (1, 1)) -> list[tuple[float, list[Box]]]:
+        """The boxes that cover each value. `cell`: rows and columns that one entry stands for."""
+        found: dict[float, list[Box]] = {}
+        for top, bottom in itertools.pairwise(_changes(values)):
+            for left, right in itertools.pairwise(_changes(values[top:bottom].T)):
+                box = self.box(top * cell[0], left * cell[1], bottom * cell[0], right * cell[1])
+                found.setdefault(values[top, left].item(), []).append(box)
+        return sorted(found.items())
+
+    def framed(self, marks: str, most_columns: int, **look: Any) -> Panel:
+        """Marks with lines between tiles, a number where a tile begins as far as there is room, and names."""
+        (rows, columns), (down, across), (_, _, wide, high) = self.shape, self.blocks, self.box(0, 0, *self.blocks)
+        edges = [self.box(n, 0, n, columns) for n in range(down, rows, down) if high >= NARROWEST]
+        edges += [self.box(0, n, rows, n) for n in range(across, columns, across) if wide >= NARROWEST]
+        marks += svg.path("".join(svg.line((x, y), (x + w, y + h)) for x, y, w, h in edges), **look)
+        marks += svg.boxes([(0, 0, self.width, self.height)], **svg.LINE)
+        for n in _edges(rows, down, MOST_TICKS):
+            marks += svg.faint(-5, self.box(n, 0, n, 0)[1], str(n), "end")
+        for n in _edges(columns, across, most_columns) if self.names[1] else ():
+            marks += svg.faint(self.box(0, n, 0, n)[0], self.height + 10, str(n), "middle")
+        marks += svg.faint(self.width / 2, self.height + 25, self.names[1], "middle")
+        upwards = svg.faint(0, 0, self.names[0], "middle")
+        marks += svg.at(9 - MARGIN, self.height / 2, upwards, "rotate(-90)")
+        return svg.beside((MARGIN, Panel(self.height + UNDER, marks)))
 
 
-def draw_reads(part: SubFigure, launch: Recorded) -> None:
-    """A heat map for each tensor: how often each element was loaded; darker is oftener, never is hatched."""
-    part.suptitle("Reads per element", x=0.012, ha="left", fontsize=10, weight="bold", color=INK)
+def reads(launch: Recorded, width: float) -> Panel:
+    """A heat map for each tensor: how often each element was loaded; stronger is oftener, never is hatched."""
+    title = svg.heading("Reads per element", width)
     if not launch.reads:
-        return
+        return title
     most = max(1, *(int(r.counts.max()) for r in launch.reads))
-    colours, norm = _colours(most)
-    widths = [1.0 if r.counts.shape[1] > 1 else 0.32 for r in launch.reads]
-    every = part.subplots(1, len(widths), width_ratios=widths, squeeze=False)[0]
-    for axes, reads in zip(every, launch.reads, strict=True):
-        _heat(axes, reads, colours, norm)
-    bar = part.colorbar(ScalarMappable(norm, colours), ax=part.axes, fraction=0.05, pad=0.02, aspect=14)
     step = -(-most // MOST_COLOURS)
-    firsts = range(1, most + 1, step)
-    bar.set_ticks([n + step / 2 - 0.5 for n in firsts])
-    bar.set_ticklabels([str(n) if step == 1 else f"{n} to {n + step - 1}" for n in firsts])
-    bar.ax.tick_params(length=0)
-    bar.ax.minorticks_off()
-    bar.set_label("loads of an element")
-    bar.outline.set_visible(False)
+    key = [(_range(n, n + step - 1), often(n, most)) for n in range(1, most + 1, step)]
+    shares = [1.0 if r.counts.shape[1] > 1 else VECTOR for r in launch.reads]
+    widths = [max(8.0, (width - MARGIN * len(shares)) * share / sum(shares)) for share in shares]
+    height = 160.0 if any(r.counts.shape[0] > 8 for r in launch.reads) else 100.0
+    lefts = itertools.accumulate((MARGIN + wide for wide in widths), initial=0.0)
+    maps = [(x, _reads(r, most, wide, height)) for x, r, wide in zip(lefts, launch.reads, widths, strict=False)]
+    return svg.below([title, _key("loads of an element:", key), svg.beside(*maps)], gap=6)
 
 
-def _colours(most: int) -> tuple[Colormap, BoundaryNorm]:
-    """Light for 1, dark for many; in grey the order is the same. An element that is never read has no colour."""
+def _reads(one: Reads, most: int, width: float, height: float) -> Panel:
+    where, marks = _Map(one.counts.shape, one.blocks, (one.rows, one.columns), width, height), ""
+    for count, boxes in where.areas(one.counts):
+        times = f"{count:.0f} load{'s' * (count != 1)}"
+        marks += svg.boxes(boxes, times, **often(int(count), most)) if count else svg.hatched(boxes, times, **svg.EMPTY)
+    (rows, columns), (down, across) = one.counts.shape, one.blocks
+    for top, left in itertools.product(range(0, rows, down), range(0, columns, across)):
+        part = one.counts[top : top + down, left : left + across]
+        said = _range(int(part.min()), int(part.max()))
+        x, y, wide, high = where.box(top, left, top + down, left + across)
+        if high > SMALL + 2 and wide > svg.width_of(said, SMALL):
+            marks += svg.text(x + wide / 2, y + high / 2, said, SMALL, "middle")
+    name = svg.heading(svg.fitted(one.tensor, width + MARGIN - 8, svg.WIDER * svg.HEADING), width + MARGIN)
+    return svg.below([svg.beside((MARGIN, name)), where.framed(marks, most_columns=4, **svg.LINE)], gap=4)
+
+
+def wrong(one: Wrongness, width: float) -> Panel:
+    """Where the output is wrong: stronger where more of the elements are; dotted: the blocks it is computed in."""
+    picture, half, room = one.picture, 0.52 * width, 0.44 * width
+    where = _Map(picture.shape, one.blocks, (picture.rows, picture.columns), half - MARGIN, 160)
+    shares, marks = np.ceil(np.array(picture.wrong) * SHARES) / SHARES, ""
+    for share, boxes in where.areas(shares, picture.cell):
+        marks += svg.boxes(boxes, f"{share:.0%} wrong", **_wrong(share))
+    title = svg.heading(f"Where {tensor_name(picture.tensor)} is wrong", half)
+    key = _key("elements:", [("right", _wrong(0)), ("half", _wrong(0.5)), ("wrong", _wrong(1))])
+    left = svg.below([title, key, where.framed(marks, MOST_TICKS, stroke_dasharray="1.5 3", **svg.LINE)], gap=6)
+    said = svg.paragraph(svg.wrapped(one.explanation, room))
+    seen = svg.paragraph(svg.wrapped(f"Seen with: {picture.case}", room), fill_opacity=svg.FAINT)
+    return svg.beside((0, left), (width - room, svg.below([svg.heading(one.title, room), said, seen], gap=10)))
+
+
+def often(count: int, most: int) -> dict[str, Any]:
+    """Weak for 1, strong for many."""
     step = -(-most // MOST_COLOURS)
-    steps = np.arange(0.5, most + step, step)
-    shades = mpl.colormaps["Blues"](np.linspace(0.25, 0.97, max(LEAST_COLOURS, len(steps) - 1)))
-    return ListedColormap(shades[: len(steps) - 1]), BoundaryNorm(steps, len(steps) - 1)
+    colours = max(LEAST_COLOURS, -(-most // step))
+    return {"fill": svg.BLUE, "fill_opacity": round(0.14 + 0.71 * ((count - 1) // step) / (colours - 1), 3)}
 
 
-def _heat(axes: Axes, reads: Reads, colours: Colormap, norm: BoundaryNorm) -> None:
-    (rows, columns), (down, across) = reads.counts.shape, reads.blocks
-    axes.axhspan(0, rows, zorder=-1, **SKIPPED)
-    shown = np.ma.masked_less(reads.counts, 1)
-    axes.imshow(shown, cmap=colours, norm=norm, extent=(0, columns, rows, 0), aspect="auto", interpolation="nearest")
-    tiles = [(top, left) for top in range(0, rows, down) for left in range(0, columns, across)]
-    for top, left in tiles if len(tiles) <= MOST_LABELS else []:
-        part = reads.counts[top : top + down, left : left + across]
-        low, high = int(part.min()), int(part.max())
-        said = str(low) if low == high else f"{low}–{high}"
-        light = high == 0 or np.dot(colours(norm(high))[:3], (0.299, 0.587, 0.114)) > 0.5
-        middle = left + part.shape[1] / 2, top + part.shape[0] / 2
-        axes.text(*middle, said, ha="center", va="center", fontsize=8.5, color=INK if light else "white")
-    divide(axes, (rows, columns), reads.blocks, most_columns=4, color="white", linewidth=0.8)
-    axes.set(title=reads.tensor, xlabel=reads.columns, ylabel=reads.rows)
-    axes.tick_params(length=2, labelbottom=bool(reads.columns), bottom=bool(reads.columns))
+def _wrong(share: float) -> dict[str, Any]:
+    return {"fill": svg.VERMILION, "fill_opacity": round(0.2 + 0.7 * share, 3)} if share else svg.PALE
 
 
-def draw_traffic(part: SubFigure, launch: Recorded) -> None:
-    """How often elements are moved on average, and how often is enough: as in the report, of this launch."""
-    axes = part.subplots()
-    bars = list(words.bars(launch.traffic))
-    longest = max((max(done, most) for _, _, done, most in bars), default=1.0)
-    for position, (_, store, done, most) in enumerate(bars):
-        axes.barh(position, done, height=0.56, **(STORE if store else LOAD))
-        axes.vlines(most, position - 0.4, position + 0.4, color=INK, linewidth=2.2)
-        over = done > most
-        look: dict[str, Any] = {"color": VERMILION, "weight": "bold"} if over else {"color": INK}
-        said = f"{done:.2f} of {most:.2f}" + (" ✗" if over else "")
-        axes.text(max(done, most) + 0.03 * longest, position, said, va="center", fontsize=8, **look)
-    axes.set_yticks(range(len(bars)), labels=[f"{name} {'written' if store else 'read'}" for name, store, *_ in bars])
-    axes.set(xlim=(0, 1.5 * longest), ylim=(len(bars) - 0.4, -0.6), xlabel="times per element; │ is the bound")
-    axes.tick_params(length=0)
-    axes.spines[["top", "right", "bottom"]].set_visible(False)
-    axes.set_title("Traffic against its bound")
+def _changes(values: npt.NDArray[Any]) -> list[int]:
+    """The rows that differ from the one above, and both ends."""
+    return [0, *(np.flatnonzero((values[1:] != values[:-1]).any(axis=1)) + 1).tolist(), len(values)]
 
 
-def draw_wrong(part: SubFigure, wrong: Wrongness) -> None:
-    """Where the output is wrong: darker where more of the elements are. Dotted: the blocks it is computed in."""
-    picture = wrong.picture
-    left, right = part.subfigures(1, 2, squeeze=False, width_ratios=[1.25, 1]).flat
-    axes = left.subplots()
-    cells = np.array(picture.wrong)
-    extent = (0, picture.cell[1] * cells.shape[1], picture.cell[0] * cells.shape[0], 0)
-    drawn = axes.imshow(cells, cmap=WRONG, vmin=0, vmax=1, extent=extent, aspect="auto", interpolation="nearest")
-    divide(axes, picture.shape, wrong.blocks, color=INK, linewidth=0.8, linestyle=":")
-    axes.set(title=f"Where {tensor_name(picture.tensor)} is wrong", xlabel=picture.columns, ylabel=picture.rows)
-    axes.tick_params(labelbottom=bool(picture.columns), bottom=bool(picture.columns))
-    bar = left.colorbar(drawn, ax=axes, fraction=0.05, pad=0.02, aspect=14, ticks=[0, 0.5, 1])
-    bar.set_ticklabels(["right", "half", "wrong"])
-    bar.ax.tick_params(length=0)
-    bar.outline.set_edgecolor(FAINT)
-    title = textwrap.fill(wrong.title, 44)
-    said = textwrap.fill(wrong.explanation, 54) + "\n\n" + textwrap.fill(f"Seen with: {picture.case}", 54)
-    right.text(0.03, 0.93, title, fontsize=10.5, weight="bold", va="top", color=INK)
-    right.text(0.03, 0.84 - 0.07 * title.count("\n"), said, fontsize=8.8, va="top", color=INK, linespacing=1.4)
+def _edges(extent: int, block: int, most: int) -> range:
+    """Where tiles begin, or every second, third, … of them; of a single tile, positions inside it."""
+    if block >= extent > 1:
+        block = 2 ** max(0, (extent // most).bit_length() - 1) if extent > most else 1
+    return range(0, extent, block * max(1, math.ceil(-(-extent // block) / most)))
+
+
+def _key(said: str, colours: list[tuple[str, dict[str, Any]]]) -> Panel:
+    """What colours stand for."""
+    marks, left = svg.faint(0, 8, said), svg.width_of(said, SMALL)
+    for label, look in colours:
+        width = svg.width_of(label, SMALL) + 12
+        marks += svg.boxes([(left, 0, width, 16)], **look)
+        marks += svg.text(left + width / 2, 8, label, SMALL, "middle")
+        left += width
+    return Panel(18, marks)
+
+
+def _range(low: int, high: int) -> str:
+    return str(low) if low == high else f"{low}–{high}"

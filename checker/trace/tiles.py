@@ -3,104 +3,115 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.colors import ListedColormap
-from matplotlib.figure import SubFigure
-from matplotlib.patches import Rectangle
 
-from checker.trace import words
-from checker.trace.look import BLUE, GREY, SKIPPED, VERMILION
+from checker.trace import svg, words
 from checker.trace.result import Beside, Pairs, Visit
+from checker.trace.svg import SMALL, VERMILION, Panel
 
-VISITED = "#E3F1FB"
+MARGIN = 76.0  # left of a grid, for what its rows are
+LARGEST, HIGHEST = 72.0, 288.0  # a tile, and a grid
 MOST_NUMBERS = 3  # of the visits to one pair
-MOST_TICKS = 8
+MOST_LABELS = 8  # beside a grid
+STRONG = {**svg.LINE, "stroke_opacity": 0.85}
 
 
-def draw(part: SubFigure, pairs: Pairs, title: str, lines: int) -> None:
-    """The grid, each visit with its number, and each program's path; `lines` of words below it, so many at least."""
-    axes = part.subplots()
-    rows, columns = pairs.shape
-    came = np.zeros(pairs.shape, bool)
-    came[tuple(np.array(sorted(pairs.visited)).reshape(-1, 2).T)] = True
-    axes.add_patch(Rectangle((0, 0), columns, rows, zorder=-1, **SKIPPED))
-    axes.pcolormesh(np.ma.masked_equal(came, False), cmap=ListedColormap([VISITED]))
-    axes.hlines(range(rows + 1), 0, columns, color="white", linewidth=2)
-    axes.vlines(range(columns + 1), 0, rows, color="white", linewidth=2)
-    for i, j in sorted(pairs.skipped):
-        _label(axes, i, j, 0.5, "skipped", GREY)
-        if (i, j) not in pairs.hidden:
-            _label(axes, i, j, 0.78, "✗ it counts", VERMILION)
-    for i, j in sorted(pairs.visited & pairs.hidden):
-        axes.add_patch(Rectangle((j + 0.04, i + 0.04), 0.92, 0.92, fill=False, edgecolor=VERMILION, linestyle="--"))
-        _label(axes, i, j, 0.85, "in vain", VERMILION)
-    if not pairs.sees.all():  # a line between what each query sees and what is hidden from it
-        ends, edges = pairs.sees.sum(axis=1) / pairs.key_block, np.arange(pairs.queries + 1) / pairs.query_block
-        axes.stairs(ends, edges, orientation="horizontal", baseline=None, color=VERMILION, linewidth=1.4, zorder=2)
-    for program in pairs.programs:
-        _path(axes, pairs.of_program(program), len(pairs.programs) > 1)
-    _numbers(axes, pairs)
-    axes.set(xlim=(-0.02, columns + 0.02), ylim=(rows + 0.02, -0.02), aspect="equal")
-    for axis, extent, block in (
-        (axes.xaxis, pairs.keys, pairs.key_block),
-        (axes.yaxis, pairs.queries, pairs.query_block),
-    ):
-        count = -(-extent // block)
-        shown = range(0, count, -(-count // MOST_TICKS))
-        labels = [f"{n * block} to {min((n + 1) * block, extent) - 1}" for n in shown]
-        axis.set_ticks([n + 0.5 for n in shown], labels=labels)
-    axes.tick_params(length=0)
-    axes.spines[:].set_visible(False)
-    said = list(words.of_tiles(pairs))
-    axes.set(ylabel="queries", xlabel="\n".join(["keys", "", *said]) + "\n" * (lines - len(said)))
+def drawn(pairs: Pairs, title: str, width: float) -> Panel:
+    """The grid, each visit with its number, and each program's path; below it the same in words."""
+    side = min(LARGEST, HIGHEST / pairs.shape[0], (width - MARGIN) / pairs.shape[1])
     way = words.order(pairs)
-    axes.set_title(title + (f": {way}" if way else ""))
+    grid = Panel(side * pairs.shape[0] + 36, svg.at(MARGIN, 0, "".join(_grid(pairs, side))))
+    said = svg.paragraph([line for said in words.of_tiles(pairs) for line in svg.wrapped(said, width - MARGIN)])
+    title = title + (f": {way}" if way else "")
+    return svg.below([svg.heading(title, width), grid, svg.beside((MARGIN, said))], gap=8)
 
 
-def draw_invitation(part: SubFigure, beside: Beside) -> None:
+def invitation(other: Beside, width: float) -> Panel:
     """What to solve in order to see something here."""
-    axes = part.subplots()
-    axes.set(xlim=(0, 1), ylim=(0, 1), xticks=[], yticks=[], box_aspect=1)
-    axes.spines[:].set(linestyle=(0, (4, 4)), color=GREY)
-    axes.set_title(f"Puzzle {beside.puzzle}", color=GREY)
-    said = f"{beside.title}\nvisits tiles in another order.\n\nSolve puzzle {beside.puzzle},\nand you see yours here."
-    axes.text(0.5, 0.56, said, ha="center", va="center", fontsize=10, color=GREY, linespacing=1.5)
+    frame = svg.boxes([(0, 0, HIGHEST, HIGHEST)], stroke_dasharray="4 4", **svg.LINE)
+    said = f"{other.title} visits tiles in another order.", f"Solve puzzle {other.puzzle}, and you see yours here."
+    lines = [line for sentence in said for line in svg.wrapped(sentence, HIGHEST - 16)]
+    inside = svg.at(HIGHEST / 2, 0.42 * HIGHEST, svg.paragraph(lines, anchor="middle", fill_opacity=svg.FAINT).marks)
+    return svg.below([svg.heading(f"Puzzle {other.puzzle}", width), Panel(HIGHEST, frame + inside)], gap=8)
 
 
-def _label(axes: Axes, i: int, j: int, down: float, text: str, colour: str) -> None:
-    box = {"facecolor": "white", "edgecolor": "none", "pad": 1.2}
-    axes.text(j + 0.5, i + down, text, ha="center", va="center", fontsize=7.5, color=colour, bbox=box)
+def _grid(pairs: Pairs, side: float) -> Iterator[str]:
+    rows, columns = pairs.shape
+    radius = min(13.0, 0.42 * side)
+    tiles = {(i, j): (j * side + 1, i * side + 1, side - 2, side - 2) for i, j in np.ndindex(rows, columns)}
+    yield svg.boxes((tiles[pair] for pair in sorted(pairs.visited)), fill=svg.SKY, fill_opacity=0.2)
+    for i, j in sorted(pairs.skipped):
+        labels = ["skipped"] if (i, j) in pairs.hidden else ["skipped", "✗ it counts"]
+        yield _skipped(*tiles[i, j], [label for label in labels if svg.width_of(label, SMALL) < side])
+    for i, j in sorted(pairs.visited & pairs.hidden):
+        inner = (j * side + 4, i * side + 4, side - 8, side - 8)
+        yield svg.boxes([inner], stroke=VERMILION, stroke_dasharray="4 3")
+        if svg.width_of("in vain", SMALL) < side:
+            yield svg.text((j + 0.5) * side, (i + 0.85) * side, "in vain", SMALL, "middle", **svg.BOLD)
+    if not pairs.sees.all():
+        yield svg.path(_mask(pairs, side, radius), stroke=VERMILION, stroke_width=1.8)
+    for program in pairs.programs:
+        yield from _way(pairs.of_program(program), side, radius, several=len(pairs.programs) > 1)
+    yield from _numbers(pairs, side, radius)
+    for n in range(0, columns, -(-columns // MOST_LABELS)):
+        yield svg.faint((n + 0.5) * side, rows * side + 10, _tile(n, pairs.key_block, pairs.keys), "middle")
+    for n in range(0, rows, -(-rows // MOST_LABELS)):
+        yield svg.faint(-8, (n + 0.5) * side, _tile(n, pairs.query_block, pairs.queries), "end")
+    yield svg.faint(columns * side / 2, rows * side + 27, "keys →", "middle")
+    yield svg.faint(-8, min(13, side / 4), "queries ↓", "end")
 
 
-def _path(axes: Axes, visits: Sequence[Visit], several: bool) -> None:
-    """From visit to visit: neighbours by an arrow, others by a thin dashed line."""
-    at = [(v.key_tile + 0.5, v.query_tile + 0.5) for v in visits]
-    for one, after in itertools.pairwise(at):
-        near = abs(one[0] - after[0]) + abs(one[1] - after[1]) == 1
-        style: dict[str, Any] = {"linewidth": 1.6} if near else {"linewidth": 0.8, "linestyle": (0, (4, 3))}
-        arrow = {"arrowstyle": "->", "shrinkA": 10, "shrinkB": 10, "color": BLUE, **style}
-        axes.annotate("", after, one, arrowprops=arrow, zorder=3)
-    if several:
-        (x, y), box = at[0], {"facecolor": VISITED, "edgecolor": "none", "pad": 0.6}
-        place: dict[str, Any] = {"ha": "right", "va": "center", "fontsize": 7, "color": GREY, "zorder": 5, "bbox": box}
-        axes.text(x + 0.45, y - 0.37, f"program {visits[0].program}", **place)
+def _tile(number: int, block: int, extent: int) -> str:
+    return f"{number * block} to {min((number + 1) * block, extent) - 1}"
 
 
-def _numbers(axes: Axes, pairs: Pairs) -> None:
+def _skipped(x: float, y: float, width: float, height: float, labels: Sequence[str]) -> str:
+    """A tile that is hatched above and below its labels."""
+    edge = (height - 15 * len(labels)) / 2
+    middles = (y + edge + 15 * (n + 0.5) for n in range(len(labels)))
+    marks = (svg.text(x + width / 2, m, said, SMALL, "middle") for m, said in zip(middles, labels, strict=True))
+    parts = [(x, y, width, edge), (x, y + height - edge, width, edge)]
+    return svg.hatched(parts, **svg.EMPTY) + "".join(marks)
+
+
+def _mask(pairs: Pairs, side: float, radius: float) -> str:
+    """Between what each query sees and what is hidden from it; not through numbers."""
+    ends = pairs.sees.sum(axis=1) / pairs.key_block * side
+    edges = np.arange(pairs.queries + 1) / pairs.query_block * side
+    corners = [complex(x, y) for x, *sides in zip(ends, edges, edges[1:], strict=False) for y in sides]
+    centres = [side * complex(j + 0.5, i + 0.5) for i, j in sorted(pairs.visited)]
+    lines = [(a, b) for a, b in itertools.pairwise(corners) if all(abs((a + b) / 2 - c) > radius + 1 for c in centres)]
+    return "".join(svg.line((a.real, a.imag), (b.real, b.imag)) for a, b in lines)
+
+
+def _way(visits: Sequence[Visit], side: float, radius: float, *, several: bool) -> Iterator[str]:
+    """From visit to visit: neighbours by an arrow, others by a thin dashed one."""
+    places = [side * complex(v.key_tile + 0.5, v.query_tile + 0.5) for v in visits]
+    for one, after in itertools.pairwise(places):
+        near, ahead = abs(after - one) < 1.1 * side, (after - one) / abs(after - one)
+        tip = after - (radius + 2) * ahead
+        points = (one + (radius + 1) * ahead, tip, tip + ahead * (-5 + 3.5j), tip, tip + ahead * (-5 - 3.5j))
+        how = {"stroke_width": 1.6} if near else {"stroke_width": 0.8, "stroke_dasharray": "4 3"}
+        yield svg.path(svg.line(*((z.real, z.imag) for z in points)), **STRONG, **how)
+    said = f"program {visits[0].program}"
+    if several and svg.width_of(said, 8.5) < side - 4:
+        yield svg.faint(places[0].real + side / 2 - 4, places[0].imag - side / 2 + 9, said, "end", 8.5)
+
+
+def _numbers(pairs: Pairs, side: float, radius: float) -> Iterator[str]:
     """The first visits to each pair, in a circle, or in something longer for many."""
     of_pair: dict[tuple[int, int], list[int]] = {}
     for v in pairs.visits:
         of_pair.setdefault((v.query_tile, v.key_tile), []).append(v.number)
-    frame: dict[str, Any] = {"facecolor": "white", "edgecolor": BLUE, "linewidth": 1.2}
+    size = min(12.0, 0.95 * radius)
     for (i, j), numbers in of_pair.items():
         more = f" +{len(numbers) - MOST_NUMBERS}" if len(numbers) > MOST_NUMBERS else ""
-        text = ", ".join(map(str, numbers[:MOST_NUMBERS])) + more
-        box = {"boxstyle": "round,pad=0.35", **frame} if len(text) > 2 else None
-        if box is None:
-            axes.scatter(j + 0.5, i + 0.5, s=380, zorder=4, **frame)
-        place: dict[str, Any] = {"ha": "center", "va": "center_baseline", "zorder": 5}
-        axes.text(j + 0.5, i + 0.5, text, fontsize=9, weight="bold", bbox=box, **place)
+        said = svg.fitted(", ".join(map(str, numbers[:MOST_NUMBERS])) + more, side, size)
+        half = max(radius, svg.width_of(said, size) / 2 + 4 * (len(said) > 2))
+        x, y = (j + 0.5) * side, (i + 0.5) * side
+        frame: dict[str, Any] = {"x": x - half, "y": y - radius, "width": 2 * half, "height": 2 * radius, "rx": radius}
+        yield svg.element("rect", **frame, fill="none", stroke="currentColor")
+        yield svg.text(x, y, said, size, "middle", **svg.BOLD)

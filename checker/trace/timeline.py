@@ -2,77 +2,70 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-from matplotlib.axes import Axes
-from matplotlib.figure import SubFigure
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
-
-from checker.trace.look import FAINT, GREY, INK, LOAD, PALE, STORE, VERMILION
+from checker.trace import svg
 from checker.trace.record import MOST_STEPS
 from checker.trace.result import Band, Program, Recorded
+from checker.trace.svg import SMALL, Box, Panel
 
-TILE, BAND = 0.135, 0.36  # inches that a tile is high, and a tensor with what stands beside it
-GAP = 0.7  # tiles between two tensors
-BETWEEN = 0.45  # steps between two programs
+TILE = 12.0  # how high one is
+MOST_TILES, MOST_IN_ALL = 16, 64  # of a band, and of all of them: the rest is folded
+FOLD = 14.0  # how high a line is that stands for folded tiles
+LOWEST, GAP = 28.0, 9.0  # a band with what stands beside it, and what is between two of them
+MARGIN, BETWEEN = 92.0, 14.0  # left of the bands, for their names; between two programs
+NARROWEST = 0.1  # of all steps: room for a program's name
 MOST_TICKS = 28
 
 
-def height(launch: Recorded) -> float:
-    """Inches."""
-    return 1.0 + max(TILE * sum(_tiles(band) + GAP for band in launch.bands), BAND * len(launch.bands))
+class _Section(NamedTuple):
+    """One program: from where on its steps are drawn, how many, how wide each is, and how much room there is."""
+
+    program: Program
+    left: float
+    steps: int
+    step: float
+    room: float
 
 
-def _tiles(band: Band) -> float:
-    return max(1.0, band.extent / band.block)
+class _Run(NamedTuple):
+    """Tiles, as [first, end), each so high, or folded and 0 high."""
+
+    first: int
+    end: float  # the last tile of a tensor may be cut
+    tile: float
+    top: float
 
 
-def draw(part: SubFigure, launch: Recorded) -> None:
+def drawn(launch: Recorded, width: float) -> Panel:
     """One band per tensor, tiles downwards; steps to the right, one program after the other."""
-    axes = part.subplots()
-    bands: dict[str, tuple[float, Band]] = {}  # by tensor: where its band begins
-    bottom = 0.0
-    for band in launch.bands:
-        bands[band.tensor] = bottom, band
-        bottom += _tiles(band) + GAP
-    sections: list[tuple[float, int]] = []  # of each program: where it begins, and how many steps are drawn
-    for program in launch.programs:
-        start = sum(sections[-1]) + BETWEEN if sections else 0.0
-        steps = max(1, min(MOST_STEPS, program.steps))
-        sections.append((start, steps))
-        _touches(axes, program, start, bands)
-        axes.text(start + steps / 2, -0.45, _label(program), ha="center", va="bottom", fontsize=8, color=GREY)
-    for top, band in bands.values():
-        axes.broken_barh(sections, (top, _tiles(band)), facecolor=PALE, zorder=0)
-        edges = [top + edge for edge in range(1, math.ceil(band.extent / band.block))]
-        for start, steps in sections:
-            axes.hlines(edges, start, start + steps, color=FAINT, linewidth=0.6, zorder=0.5)
-    axes.set(xlim=(0, sum(sections[-1])), ylim=(bottom - GAP + 0.1, -0.2))
-    names = [f"{band.tensor}\n{band.axis}" for band in launch.bands]
-    axes.set_yticks([top + _tiles(band) / 2 for top, band in bands.values()], labels=names, color=INK)
-    every = -(-sum(steps for _, steps in sections) // MOST_TICKS)
-    ticks = {start + step + 0.5: str(step + 1) for start, steps in sections for step in range(0, steps, every)}
-    axes.set_xticks(list(ticks), labels=list(ticks.values()))
-    axes.tick_params(length=0)
-    axes.spines[:].set_visible(False)
+    sections = list(_sections(launch.programs, width - MARGIN))
+    labels = [svg.wrapped(_label(s.program), s.room, SMALL, most=3) for s in sections]
+    written = [svg.paragraph(lines, SMALL, "middle", fill_opacity=svg.FAINT) for lines in labels]
+    names = svg.beside(*((s.left + s.steps * s.step / 2, panel) for s, panel in zip(sections, written, strict=True)))
+    most = max(4, min(MOST_TILES, MOST_IN_ALL // len(launch.bands)))
+    bands = svg.below((_band(band, sections, most) for band in launch.bands), GAP)
+    every = -(-sum(s.steps for s in sections) // MOST_TICKS)
+    ticks = ((s.left + (n + 0.5) * s.step, str(n + 1)) for s in sections for n in range(0, s.steps, every))
     shown = "" if launch.count == len(launch.programs) else f"; {len(launch.programs)} of {launch.count} programs"
-    axes.set_xlabel(f"steps of each program: a step is one iteration of its loop{shown}")
-    axes.set_title("Tiles over time", pad=18)
+    said = f"steps of each program: a step is one iteration of its loop{shown}"
+    under = "".join(svg.faint(x, 9, tick, "middle") for x, tick in ticks)
+    under += svg.faint((width - MARGIN) / 2, 25, said, "middle")
+    body = svg.below([names, bands, Panel(32, under)], gap=2)
+    return svg.below([svg.heading("Tiles over time", width), svg.beside((MARGIN, body))], gap=2)
 
 
-def _touches(axes: Axes, program: Program, start: float, bands: dict[str, tuple[float, Band]]) -> None:
-    """Every access: the whole width of its step, or a half if the tensor is both loaded (left) and stored (right)."""
-    ways = {(touch.tensor, touch.store) for touch in program.touches}
-    for touch in program.touches:
-        both = {(touch.tensor, True), (touch.tensor, False)} <= ways
-        left, width = (0.51 if touch.store else 0.06, 0.43) if both else (0.06, 0.88)
-        top, band = bands[touch.tensor]
-        look = STORE if touch.store else LOAD
-        for first, end in touch.spans:
-            down = top + first / band.block, (end - first) / band.block
-            axes.broken_barh([(start + touch.step + left, width)], down, clip_on=False, **look)
+def _sections(programs: Sequence[Program], width: float) -> Iterator[_Section]:
+    """Steps as wide as possible, all alike."""
+    steps = [max(1, min(MOST_STEPS, program.steps)) for program in programs]
+    rooms = [max(count, NARROWEST * sum(steps)) for count in steps]
+    step, left = (width - BETWEEN * (len(programs) - 1)) / sum(rooms), 0.0
+    for program, count, room in zip(programs, steps, rooms, strict=True):
+        yield _Section(program, left, count, step, room * step)
+        left += room * step + BETWEEN
 
 
 def _label(program: Program) -> str:
@@ -85,10 +78,51 @@ def _label(program: Program) -> str:
     return label + (f", {program.steps - MOST_STEPS} steps more" if program.steps > MOST_STEPS else "")
 
 
-def draw_legend(part: SubFigure, launch: Recorded, masked: bool) -> None:
-    """What solid and hatched mean, on the right; and the line of a mask if one is drawn."""
-    stored = any(touch.store for program in launch.programs for touch in program.touches)
-    handles: list[Any] = [Patch(**LOAD, label="loaded"), *([Patch(**STORE, label="stored")] if stored else [])]
-    if masked:
-        handles.append(Line2D([], [], color=VERMILION, label="everything to the right is hidden by the mask"))
-    part.legend(handles=handles, loc="right", ncols=3, frameon=False, fontsize=9, handlelength=2.2, handleheight=1.1)
+def _band(band: Band, sections: Sequence[_Section], most: int) -> Panel:
+    touches = (touch for s in sections for touch in s.program.touches if touch.tensor == band.tensor)
+    runs = _runs(band, [span for touch in touches for span in touch.spans], most)
+    high = max(run.top + ((run.end - run.first) * run.tile or FOLD) for run in runs)
+    marks = []
+    for run in runs:
+        if not run.tile:
+            said = f"{band.axis} {run.first * band.block} to {round(run.end * band.block) - 1} not shown"
+            marks.append(svg.faint(4, run.top + FOLD / 2, said, size=9))
+            continue
+        pale = ((s.left, run.top, s.steps * s.step, (run.end - run.first) * run.tile) for s in sections)
+        marks.append(svg.boxes(pale, **svg.PALE))
+        edges = range(1, math.ceil(run.end - run.first)) if run.tile >= TILE else ()
+        across = ((n, s.left, s.left + s.steps * s.step) for n in edges for s in sections)
+        lines = (svg.line((a, run.top + n * run.tile), (b, run.top + n * run.tile)) for n, a, b in across)
+        marks.append(svg.path("".join(lines), **svg.FAINT_LINE))
+    for store in (False, True):
+        marks.append(svg.touched([box for s in sections for box in _boxes(band, s, runs, store=store)], store=store))
+    marks.append(svg.text(-10, high / 2 - 6.5, svg.fitted(band.tensor, MARGIN - 12), anchor="end"))
+    marks.append(svg.faint(-10, high / 2 + 6.5, svg.fitted(band.axis, MARGIN - 12, SMALL), "end"))
+    return Panel(max(LOWEST, high), svg.at(0, max(0, LOWEST - high) / 2, "".join(marks)))
+
+
+def _runs(band: Band, touched: Sequence[tuple[int, int]], most: int) -> list[_Run]:
+    """All tiles; of many those that are touched, and each is lower if these are many, too."""
+    tiles = band.extent / band.block
+    if tiles <= most:
+        return [_Run(0, tiles, TILE * max(1.0, 1 / tiles), 0)]
+    kept = {tile for first, end in touched for tile in range(first // band.block, -(-end // band.block))}
+    tile, top, runs = min(TILE, TILE * most / max(1, len(kept))), 0.0, []
+    for is_kept, group in itertools.groupby(range(math.ceil(tiles)), kept.__contains__):
+        run = [*group]
+        runs.append(_Run(run[0], min(run[-1] + 1, tiles), tile * is_kept, top))
+        top += len(run) * tile if is_kept else FOLD
+    return runs
+
+
+def _boxes(band: Band, section: _Section, runs: Sequence[_Run], *, store: bool) -> Iterator[Box]:
+    """Every access: the whole width of its step, or a half if the tensor is both loaded (left) and stored (right)."""
+    of_band = [touch for touch in section.program.touches if touch.tensor == band.tensor]
+    both = len({touch.store for touch in of_band}) > 1
+    left, width = (0.51 if store else 0.06, 0.43) if both else (0.06, 0.88)
+    for touch in of_band:
+        for (first, end), run in itertools.product(touch.spans if touch.store == store else (), runs):
+            above, under = (min(max(z / band.block, run.first), run.end) - run.first for z in (first, end))
+            if run.tile and above < under:
+                x = section.left + (touch.step + left) * section.step
+                yield x, run.top + above * run.tile, width * section.step, (under - above) * run.tile

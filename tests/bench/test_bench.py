@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -138,6 +139,33 @@ def test_without_a_gpu_it_predicts_and_says_so(tmp_path: Path) -> None:
     again = typed("bench", "6", "--redraw", f"bench/{STEMS['p6']}.json", "--into", "again", cwd=tmp_path)
     assert again.returncode == 0, again.stderr
     assert from_json((tmp_path / "again" / f"{STEMS['p6']}.json").read_text()) == kept
+
+
+def test_matplotlib_is_installed_when_there_is_a_picture_and_not_before(tmp_path: Path) -> None:
+    """In an environment that has everything but that; what installs it is what `make` says. `trace` never needs it."""
+    home = Path(importable("matplotlib").__file__).parents[1]
+    packages = tmp_path / "packages"
+    packages.mkdir()
+    for path in home.iterdir():
+        if path.name not in ("matplotlib", "PIL"):
+            (packages / path.name).symlink_to(path)
+    solved = (ROOT / "solutions" / f"{STEMS['p1']}.py").read_text()
+    (tmp_path / "stub.py").write_text(solved[: solved.index("):\n") + 3] + "    # FILL IN\n    pass\n")
+    (tmp_path / "right.py").write_text(solved)
+
+    def run(verb: str, file: str, install: str) -> subprocess.CompletedProcess[str]:
+        variables = {**os.environ, "PYTHONPATH": f"{ROOT}:{packages}", "CHECKER_INSTALL_MATPLOTLIB": install}
+        line = [sys.executable, "-S", "-m", "checker", verb, "1", "--file", file]
+        return subprocess.run(line, cwd=tmp_path, env=variables, capture_output=True, text=True, check=False)
+
+    install = f"ln -s {home}/matplotlib {home}/PIL {packages}/"
+    assert run("bench", "stub.py", install).returncode == 4
+    done = run("trace", "right.py", install)
+    assert done.returncode == 0 and f"{STEMS['p1']}.svg" in done.stdout and not (packages / "matplotlib").exists()
+    done = run("bench", "right.py", "false")
+    assert done.returncode == 0 and ".png" not in done.stdout, done.stderr
+    done = run("bench", "right.py", install)
+    assert done.returncode == 0 and f"{STEMS['p1']}.png" in done.stdout, done.stdout + done.stderr
 
 
 NOT_TIMED = {

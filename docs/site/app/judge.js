@@ -40,7 +40,7 @@ class Hand {
       this.#tell(data.loading);
       if (this.#asked) this.#restartClock(); // a download is not the kernel's fault
     } else if (data.alive) {
-      if (this.#asked) this.#restartClock(); // one launch more is done, or pictures are drawn
+      if (this.#asked) this.#restartClock(); // one launch more is done
     } else if (data.ready) {
       this.isReady = true;
       this.#opening.resolve();

@@ -273,10 +273,7 @@ class Workbench {
       this.#said("There is nothing to draw. The report below says why.");
     }
     if (!answer?.pictures) return;
-    this.#show("pictures", " ");
-    for (const { png, alt } of answer.pictures) {
-      this.part("pictures").append(made("img", { src: `data:image/png;base64,${png}`, alt }));
-    }
+    this.#show("pictures", answer.pictures.join(""));
     this.#said("The pictures are below.");
   }
 

@@ -22,17 +22,7 @@ loaded.then(
 );
 
 onmessage = async ({ data: { id, ...request } }) => {
-  const { python, answered } = await loaded;
-  if (request.verb === "trace") {
-    loading("Loading the drawing library (10 MB, once) …");
-    try {
-      await python.loadPackage("matplotlib", { errorCallback: () => {} });
-      python.runPython("import matplotlib");
-    } catch {
-      return postMessage({ id, answer: { problem: "The drawing library could not be loaded. Try again once you are online." } });
-    }
-    loading("Drawing …");
-  }
+  const { answered } = await loaded;
   const alive = () => postMessage({ alive: true });
   postMessage({ id, answer: JSON.parse(answered(JSON.stringify(request), alive)) });
 };
