@@ -89,11 +89,19 @@ def test_a_learner_solves_puzzle_1(page: Any, lab: str, theme: str) -> None:
     assert "100/100 points" in verdict(page, "accepted").inner_text()
     picture(page, f"{name}-accepted")
     assert violations(page, ".jp-RenderedHTML > div") == []
+    fill_in(page, "from checker.notebook import step\nstep(1)", "import check, step")
+    run_all(page)
+    frame = page.frame_locator(".jp-OutputArea-output iframe")
+    frame.get_by_role("button", name="Next store").click()
+    assert "tl.store" in frame.locator(".step-now").inner_text()
+    assert frame.locator("html").evaluate("one => getComputedStyle(one).colorScheme") == name
+    frame.locator("html").scroll_into_view_if_needed()
+    picture(page, f"{name}-step")
 
 
-def fill_in(page: Any, text: str) -> None:
-    """Replace the kernel's cell, as by pasting."""
-    cell = page.locator(".jp-CodeCell", has_text="def naive_softmax_kernel").first
+def fill_in(page: Any, text: str, where: str = "def naive_softmax_kernel") -> None:
+    """Replace a cell, the kernel's if no other is named, as by pasting."""
+    cell = page.locator(".jp-CodeCell", has_text=where).first
     cell.locator(".cm-content").click()
     page.keyboard.press("Control+A")
     page.keyboard.insert_text(text)
