@@ -54,6 +54,7 @@ def launch_data(
             }
             for name, tensor in case.tensors.items()
         ],
+        "count": math.prod(case.grid),
         "programs": {str(n): name_of_program(case, n) for n in dict.fromkeys(step.program for step in steps)},
         "values": [_value(value) for value in recorded.values],
         "steps": as_steps,
@@ -68,7 +69,7 @@ def launch_data(
 
 
 def _step(step: Step, log: AccessLog) -> list[Any]:
-    accesses = [[*_touched(log, one.record), one.store, one.mask] for one in step.accesses]
+    accesses = [[*_touched(log, one.record), one.store, one.mask, one.value] for one in step.accesses]
     return [step.program, step.line, step.function, step.depth, list(step.changed.items()), accesses]
 
 
@@ -111,7 +112,7 @@ def _wrong(case: Case, about: Where) -> Data | None:
 def _stores(step: list[Any], tensor: int, element: int) -> bool:
     return any(
         store and touched == tensor and any(first <= element < first + count for first, count in runs)
-        for touched, runs, store, _ in step[-1]
+        for touched, runs, store, *_ in step[-1]
     )
 
 
@@ -135,14 +136,17 @@ def _code(submission: Submission, functions: Iterable[ast.FunctionDef]) -> list[
 
 
 def _statements(text: Sequence[str], functions: Iterable[ast.FunctionDef]) -> Iterator[tuple[int, list[Any]]]:
-    """(line, [text, names in it]) of each statement, or of the head of one that holds others, in one line."""
+    """(line, [text in one line, names in it, first line of what it holds]) of each statement.
+
+    Of one that holds others, text and names are those of its head.
+    """
     for node in (node for function in functions for node in ast.walk(function) if isinstance(node, ast.stmt)):
         inner = [*getattr(node, "body", ()), *getattr(node, "orelse", ())]
         end = max(node.lineno, inner[0].lineno - 1) if inner else node.end_lineno or node.lineno
         said = " ".join(line.partition(" #")[0].strip() for line in text[node.lineno - 1 : end])
         within = {id(one) for part in inner for one in ast.walk(part)}
         names = (one.id for one in ast.walk(node) if isinstance(one, ast.Name) and id(one) not in within)
-        yield node.lineno, [said.strip(), list(dict.fromkeys(names))]
+        yield node.lineno, [said.strip(), list(dict.fromkeys(names)), inner[0].lineno if inner else None]
 
 
 def _loops(function: ast.FunctionDef) -> Iterator[list[int]]:

@@ -64,6 +64,7 @@ def data_of(outcome: Outcome, asked: Asked = Asked(), host: Host | None = None) 
         "puzzle": puzzle.id,
         "title": puzzle.title,
         "outcome": f"{sign(verdict.status)} {PLAIN_WORDS[verdict.status]}" + (f": {finding.title}" if finding else ""),
+        "example": finding.examples[0] if finding and finding.examples else None,
         "first": [*launches].index(first.kernel) if first is not None and first.kernel in launches else 0,
         "launches": [*launches.values()],
         "beside": None if asked.alone or asked.size or finding else _beside(puzzle, host),

@@ -105,7 +105,10 @@ def test_a_step_tells_what_its_line_has_changed_and_touched() -> None:
         if "total" in step.changed and step.function == "kernel"
     ]
     assert totals == [0.0, 3.5, 7.0]
-    assert [access.store for access in steps.steps[-1].accesses] == [True]
+    [stored] = steps.steps[-1].accesses
+    given = steps.values[stored.value]
+    assert stored.store and given.type == "fp32" and given.numbers is not None
+    assert given.numbers[:N].tolist() == [7, 8, 9, 10, 11]
 
 
 def test_nothing_is_recorded_unless_it_is_asked_for() -> None:
@@ -171,7 +174,7 @@ ROOM: dict[str, int] = {"programs": 4, "tensors": 2, "records": 9}
 def recordings(draw: st.DrawFn) -> tuple[list[Step], list[Value]]:
     values = draw(st.lists(VALUES, min_size=1, max_size=4))
     place = st.integers(0, len(values) - 1)
-    access = st.builds(Access, st.integers(-1, 8), st.booleans(), place | st.just(-1))
+    access = st.builds(Access, st.integers(-1, 8), st.booleans(), place | st.just(-1), place | st.just(-1))
     step = st.builds(
         Step,
         st.integers(0, 3),
@@ -194,7 +197,7 @@ def test_what_is_packed_comes_out_again(recording: tuple[list[Step], list[Value]
         assert np.array_equal(one.numbers, other.numbers) if other.numbers is not None else one.numbers is None  # type: ignore[arg-type]
 
 
-GOOD = ([Step(0, 5, "kernel", 0, {"x": 0}, (Access(1, True, 0),))], [Value("fp32", (2,), np.zeros(2))])
+GOOD = ([Step(0, 5, "kernel", 0, {"x": 0}, (Access(1, True, 0, 0),))], [Value("fp32", (2,), np.zeros(2))])
 Change = Callable[[dict[str, Any]], Any]
 FORGED: dict[str, Change] = {
     "program": lambda told: told["steps"][0].__setitem__(0, 4),
@@ -206,6 +209,7 @@ FORGED: dict[str, Change] = {
     "names that are a list": lambda told: told["steps"][0].__setitem__(4, ["x", 0]),
     "record": lambda told: told["steps"][0][5][0].__setitem__(0, 9),
     "mask": lambda told: told["steps"][0][5][0].__setitem__(2, 1),
+    "what is stored": lambda told: told["steps"][0][5][0].__setitem__(3, 1),
     "one field less": lambda told: told["steps"][0].pop(),
     "tensor": lambda told: told["values"][0].__setitem__(3, 2),
     "more numbers than came": lambda told: told["values"][0].__setitem__(1, [3]),

@@ -117,7 +117,7 @@ def test_names_of_the_line_come_first_and_what_it_has_changed_is_marked(opened: 
     first = shown.locator(".step-cards").first.locator(".step-card > div:first-child").all_inner_texts()
     assert next(one.split()[:2] for one in first) == ["●", "alpha"]
     assert {one.removeprefix("● ").split()[0] for one in first} == {"alpha", "mi", "shift"}
-    assert cards(shown)["mi"] == "16 fp32: −∞"
+    assert cards(shown)["mi"] == "16 fp32: all −∞"
     assert shown.locator(".step-fresh").count() == 1
 
 
@@ -153,6 +153,91 @@ def test_a_wrong_element_is_shown_where_it_is_stored(opened: Opened) -> None:
 def test_what_stopped_it_is_said(opened: Opened) -> None:
     shown = opened("p1_no_store_mask")
     assert "It stopped in line" in shown.inner_text(".step-said") and at(shown)[0] == at(shown)[1]
+
+
+def test_what_is_stored_is_shown_beside_what_was_expected(opened: Opened) -> None:
+    shown = opened("p4_padding_counted")
+    assert "expected" in shown.inner_text(".step-example")
+    assert shown.locator(".step-card").first.inner_text().startswith("● what is stored in y 8 × 16 fp32")
+    shown.keyboard.press("Home")
+    shown.get_by_role("button", name="To the wrong store").click()
+    assert "tl.store(" in line(shown)
+
+
+def test_a_number_says_what_it_was_and_a_head_what_came_of_it(opened: Opened) -> None:
+    shown = opened("p3")
+    for _ in range(3):
+        shown.keyboard.press("Shift+ArrowRight")
+    assert "before: 0, 16" in shown.locator(".step-card", has_text="start").first.inner_text()
+    old = shown.locator(".step-card", has_text="m_new").inner_text()
+    assert "from the last iteration" in old
+    while "the loop ends" not in shown.inner_text(".step-said"):
+        shown.keyboard.press("ArrowRight")
+    assert "for start in" in line(shown)
+    causal = opened("p6")
+    causal.locator(".step-line", has_text="if CAUSAL:").first.click()
+    assert causal.inner_text(".step-said").endswith("this is true.")
+    full = opened("p6", Asked(size="two by two tiles", alone=True))
+    full.locator(".step-line", has_text="if CAUSAL:").first.click()
+    assert full.inner_text(".step-said").endswith("this is false.")
+    assert full.locator(".step-never").count() == 2
+
+
+def test_choices_leave_the_keys_to_the_steps_and_each_program_where_it_was(opened: Opened) -> None:
+    shown = opened("p3")
+    for _ in range(4):
+        shown.keyboard.press("ArrowRight")
+    programs = shown.get_by_role("combobox", name="Program")
+    box = programs.bounding_box()
+    shown.mouse.click(box["x"] + 5, box["y"] + 5)
+    programs.select_option(label="program 2")
+    shown.keyboard.press("Escape")
+    shown.keyboard.press("ArrowRight")
+    assert programs.input_value() == "2" and at(shown)[0] == 2
+    programs.select_option(label="program 0")
+    assert at(shown)[0] == 5
+
+
+def test_the_focus_stays_on_a_card_and_arrows_inside_its_numbers_scroll(opened: Opened) -> None:
+    shown = opened("p3")
+    shown.locator(".step-line", has_text="mask = start").first.click()
+    shown.locator(".step-card", has_text="mask").locator("summary").focus()
+    shown.keyboard.press("ArrowRight")
+    assert shown.evaluate("document.activeElement.closest('.step-card').dataset.name") == "mask"
+    shown.keyboard.press("Enter")
+    shown.locator(".step-scroll").first.focus()
+    before = at(shown)
+    shown.keyboard.press("ArrowRight")
+    assert at(shown) == before
+
+
+def test_what_can_be_done_no_more_says_so_and_a_key_stops_what_goes_by_itself(opened: Opened) -> None:
+    shown = opened("w1")
+    button = shown.get_by_role("button", name="Step ▶")
+    assert button.get_attribute("aria-disabled") == "false"
+    shown.keyboard.press("End")
+    assert button.get_attribute("aria-disabled") == "true"
+    shown.keyboard.press("Home")
+    shown.get_by_role("button", name="Play").click()
+    shown.wait_for_function("document.querySelector('.step-count').textContent.startsWith('3 of')")
+    shown.keyboard.press("ArrowLeft")
+    shown.get_by_role("button", name="Play").wait_for()
+    assert at(shown)[0] in (2, 3)
+
+
+def test_a_cell_says_its_index_and_its_number(opened: Opened) -> None:
+    shown = opened("p3")
+    shown.locator(".step-line", has_text="cols = tl.arange").click()
+    canvas = shown.locator(".step-card canvas").first
+    canvas.hover(position={"x": 5, "y": 5})
+    assert canvas.get_attribute("title") == "cols[0] = 0"
+
+
+def test_a_kernel_that_is_wrong_is_marked_and_few_programs_are_counted(opened: Opened) -> None:
+    shown = opened("p7_mask_forgotten_in_dq")
+    kernels = shown.get_by_role("combobox", name="Kernel").locator("option").all_inner_texts()
+    assert kernels == ["delta_kernel", "dk_dv_kernel", "dq_kernel ✗"]
+    assert "8 of 12 programs" in opened("b3").inner_text(".step-choices")
 
 
 def test_two_kernels_go_in_step_with_their_tiles(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:

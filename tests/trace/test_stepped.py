@@ -62,7 +62,7 @@ def test_every_solution_is_stepped_through_to_its_end_in_a_small_page(puzzle_id:
     assert [launch["kernel"] for launch in found["launches"]] == kernels
     for launch in found["launches"]:
         assert launch["whole"] and launch["stopped"] is None
-        assert any(store for step in launch["steps"] for _, _, store, _ in step[-1])
+        assert any(store for step in launch["steps"] for _, _, store, *_ in step[-1])
         assert all(str(step[1]) in map(str, launch["statements"]) for step in launch["steps"])
     assert len(page.page(found).encode()) < MOST_BYTES
 
@@ -92,7 +92,7 @@ def test_what_a_load_gives_is_what_is_in_memory() -> None:
     inputs = [tensor.values.reshape(-1) for tensor in case.tensors.values()]
     seen = 0
     for step in launch["steps"]:
-        for tensor, runs, store, mask in step[-1]:
+        for tensor, runs, store, mask, _ in step[-1]:
             if not store and len(step[4]) == 1:
                 numbers = np.array(launch["values"][step[4][0][1]][2], float)
                 lanes = np.array(launch["values"][mask][2], bool) if mask >= 0 else np.ones(numbers.size, bool)
@@ -111,7 +111,7 @@ def test_a_wrong_kernel_begins_where_its_first_wrong_element_is_stored(name: str
     program, text = start(launch)
     assert launch["case"] == where.case and "tl.store(" in text
     assert launch["wrong"]["name"].startswith(f"{(where.tensor or '').removesuffix('_ptr')}[")
-    [(tensor, runs, _, _)] = [access for access in launch["steps"][launch["start"]][-1] if access[2]]
+    [(tensor, runs, *_)] = [access for access in launch["steps"][launch["start"]][-1] if access[2]]
     assert tensor == launch["wrong"]["tensor"]
     assert any(first <= launch["wrong"]["element"] < first + count for first, count in runs)
     assert where.program is not None and program == where.program[0]  # of grids in which only the first number matters

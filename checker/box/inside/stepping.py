@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,29 +23,44 @@ from checker.box.protocol.steps import MOST_NAME, MOST_NUMBERS, MOST_OF_VALUE, A
 Told = Callable[[Any], Value]  # what a name holds, as data
 
 
+class _Seen(NamedTuple):
+    """What the log does not say of an access."""
+
+    record: int
+    mask: npt.NDArray[np.bool_] | None  # None: all lanes are active
+    stored: Value | None  # None: it is a load
+
+
 class SeenMemory(Memory):
-    """Memory that also notes the lanes of each access, as the log does not."""
+    """Memory that also notes the lanes of each access, and what is stored."""
 
     def __init__(self, *arguments: Any):
         super().__init__(*arguments)
-        self.lanes: list[tuple[int, bool, npt.NDArray[np.bool_] | None]] = []  # (record, store, mask; None: all)
+        self.seen: list[_Seen] = []
 
     def load(self, addresses: Any, mask: Any, *rest: Any) -> Any:
         """As any memory does."""
         at = len(self.records)
         loaded = super().load(addresses, mask, *rest)
-        self._seen(at, False, addresses, mask)
+        self._note_lanes(at, addresses, mask, None)
         return loaded
 
     def store(self, addresses: Any, values: Any, mask: Any, *rest: Any) -> None:
         """As any memory does."""
         at = len(self.records)
         super().store(addresses, values, mask, *rest)
-        self._seen(at, True, addresses, mask)
+        kind = (
+            "bf16"
+            if rest[-1] is True
+            else f"fp{8 * values.itemsize}"
+            if values.dtype.kind == "f"
+            else values.dtype.name
+        )
+        self._note_lanes(at, addresses, mask, block(kind, np.broadcast_to(values, addresses.shape)))
 
-    def _seen(self, at: int, store: bool, addresses: Any, mask: Any) -> None:
+    def _note_lanes(self, at: int, addresses: Any, mask: Any, stored: Value | None) -> None:
         record = at if len(self.records) > at else -1
-        self.lanes.append((record, store, None if mask.all() else np.broadcast_to(mask, addresses.shape)))
+        self.seen.append(_Seen(record, None if mask.all() else np.broadcast_to(mask, addresses.shape), stored))
 
 
 @dataclass
@@ -112,9 +127,11 @@ class Recorder:
                 if place >= 0:
                     changed[name[:MOST_NAME]] = place
         if self._memory is not None:
-            for record, store, mask in self._memory.lanes:
-                accesses.append(Access(record, store, -1 if mask is None else self._added(_of_mask(mask))))
-            self._memory.lanes.clear()
+            for record, mask, stored in self._memory.seen:
+                of_mask = -1 if mask is None else self._added(block("int1", mask))
+                of_value = -1 if stored is None else self._added(stored)
+                accesses.append(Access(record, stored is not None, of_mask, of_value))
+            self._memory.seen.clear()
         self._left -= 1
         if self._left < 0 or self._numbers < 0:
             self._whole = False
@@ -152,10 +169,6 @@ def _alike(one: Value, other: Value) -> bool:
     if (one.type, one.shape) != (other.type, other.shape) or one.numbers is None or other.numbers is None:
         return one.numbers is other.numbers and one.shape == other.shape
     return np.array_equal(one.numbers, other.numbers, equal_nan=True)
-
-
-def _of_mask(mask: npt.NDArray[np.bool_]) -> Value:
-    return block("int1", mask)
 
 
 def block(kind: str, numbers: npt.NDArray[Any], tensor: int = -1) -> Value:

@@ -44,6 +44,7 @@ class Access:
     record: int  # its place in the access log; -1: all its lanes were masked
     store: bool
     mask: int  # its lanes, among the values; -1: all are active
+    value: int = -1  # what is stored, among the values; of a load -1
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ def packed(steps: Iterable[Step], values: Iterable[Value], *, whole: bool) -> tu
         if value.numbers is not None:
             numbers.append(value.numbers.reshape(-1))
     lines = [
-        [s.program, s.line, s.function, s.depth, s.changed, [[a.record, a.store, a.mask] for a in s.accesses]]
+        [s.program, s.line, s.function, s.depth, s.changed, [[a.record, a.store, a.mask, a.value] for a in s.accesses]]
         for s in steps
     ]
     text = json.dumps({"steps": lines, "values": told, "whole": whole}).encode()
@@ -124,7 +125,10 @@ def _step(fields: Any, values: int, programs: int, records: int) -> Step:
         _name(function),
         _number(depth, 0, 1 << 31),
         {_name(name): _number(value, 0, values) for name, value in changed.items()},
-        tuple(Access(_number(r, -1, records), s is True, _number(m, -1, values)) for r, s, m in accesses),
+        tuple(
+            Access(_number(record, -1, records), store is True, _number(mask, -1, values), _number(value, -1, values))
+            for record, store, mask, value in accesses
+        ),
     )
 
 

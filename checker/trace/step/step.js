@@ -1,22 +1,26 @@
 /* Steps through launches of a kernel, forwards and backwards: its lines, what its names hold, what it touches.
  *
  * The data, all of it made by stepped.py:
- *   puzzle, title, outcome; first: the launch that is shown first; beside: the same for another puzzle, or null
+ *   puzzle, title, outcome, example: a wrong element in words, or null; first: the launch that is shown first
+ *   beside: the same for another puzzle, or null
  *   launches: [{
  *     kernel, case, stopped: why it ended early, or null; whole: whether all steps are there
- *     code: [[line, line as it is shown, text]], statements: { line: [text, names in it] }, loops: [[first line, last line]]
- *     tensors: [{ name, shape, type, bytes of an element }], programs: { number: name }
+ *     code: [[line, line as it is shown, text]], loops: [[first line, last line]]
+ *     statements: { line: [text, names in it, first line of what it holds, or null] }
+ *     tensors: [{ name, shape, type, bytes of an element }], programs: { number: name }, count: of all programs
  *     values: [[type, shape, numbers or null, tensor that pointers point into, or -1]]
- *     steps: [[program, line, function, depth, [[name, value]], [[tensor, [[first, count]], whether stored, mask]]]]
+ *     steps: [[program, line, function, depth, [[name, value]], [[tensor, [[first, count]], whether stored, mask, value]]]]
  *     start: the step that is shown first; wrong: { tensor, element, name } that came out wrong, if one did
  *   }]
- * A step has ended: the values are those after its line. A mask is a value, or -1 where all lanes are active.
+ * A step has ended: the values are those after its line. A mask is a value, or -1 where all lanes are active; of a
+ * store, the value is what is stored.
  */
 
 const SKY = [86, 180, 233], BLUE = [0, 114, 178], ORANGE = [213, 94, 0]; // of Okabe and Ito
 const PAUSE = 450; // milliseconds between steps that go by themselves
 const WIDE = 256, HIGH = 176; // pixels that a block may have
 const WRAP = 64; // numbers in a line of a long row
+const TRAIL = 5; // earlier values of a number that are shown
 
 const paint = ([r, g, b], alpha) => `rgb(${r} ${g} ${b} / ${alpha})`;
 const size = (shape) => shape.reduce((all, side) => all * side, 1);
@@ -48,9 +52,10 @@ function inWords([type, shape, numbers, tensor], tensors) {
   }
   if (!shape.length) return `${tensor >= 0 ? `${kind}, element` : form} ${told(numbers[0])}`;
   const finite = numbers.filter((one) => typeof one === "number");
-  const odd = ["nan", "-inf", "inf"].filter((sign) => numbers.includes(sign)).map(told);
+  const times = (sign) => numbers.filter((one) => one === sign).length;
+  const odd = ["nan", "-inf", "inf"].filter(times).map((sign) => (times(sign) === numbers.length ? `all ${told(sign)}` : `${times(sign)} ${told(sign)}`));
   const low = finite.reduce((a, b) => Math.min(a, b), Infinity), high = finite.reduce((a, b) => Math.max(a, b), -Infinity);
-  const span = !finite.length ? [] : [low === high ? `all ${told(low)}` : `${told(low)} to ${told(high)}`];
+  const span = !finite.length ? [] : [low < high ? `${told(low)} to ${told(high)}` : odd.length ? told(low) : `all ${told(low)}`];
   return `${form}: ${[...span, ...odd].join(", ")}`;
 }
 
@@ -74,7 +79,28 @@ function sheet(shape, about) {
   const pen = canvas.getContext("2d");
   pen.scale(sharp, sharp);
   const at = (n) => [(n % columns) * wide, Math.floor(n / columns) * high, wide, high];
-  return { canvas, pen, at, columns, wide, high };
+  const under = ({ offsetX, offsetY }) => Math.min(rows - 1, Math.floor(offsetY / high)) * columns + Math.min(columns - 1, Math.floor(offsetX / wide));
+  return { canvas, pen, at, under, columns, wide, high };
+}
+
+/** The index of an element: [2, 7]. */
+function indexed(n, shape) {
+  const index = [];
+  for (const side of [...shape].reverse()) {
+    index.unshift(n % side);
+    n = Math.floor(n / side);
+  }
+  return `[${index.join(", ")}]`;
+}
+
+/** A frame that is seen on any colour, and stays inside. */
+function frame(pen, [x, y, w, h], ink) {
+  const side = (own, least) => Math.max(own, least);
+  for (const [colour, width] of [["white", 4], [ink === "rgb(255, 255, 255)" ? "black" : ink, 2]]) {
+    pen.strokeStyle = colour;
+    pen.lineWidth = width;
+    pen.strokeRect(Math.max(2, x), Math.max(2, y), side(w, 7) - 2, side(h, 7) - 2);
+  }
 }
 
 function hatch(pen, [x, y, w, h], colour) {
@@ -94,9 +120,13 @@ function hatch(pen, [x, y, w, h], colour) {
 }
 
 /** The numbers of a block: orange above zero, blue below, and signs for what is no finite number. */
-function heatMap(value, mask, ink, about) {
+function heatMap(name, value, mask, ink, about) {
   const [type, shape, numbers, tensor] = value;
-  const { canvas, pen, at, wide, high } = sheet(shape, about);
+  const { canvas, pen, at, under, wide, high } = sheet(shape, about);
+  canvas.onmousemove = (event) => {
+    const n = under(event);
+    canvas.title = n < numbers.length ? `${name}${indexed(n, shape)} = ${told(numbers[n])}${mask && !mask[n] ? ", masked" : ""}` : "";
+  };
   const finite = numbers.filter((one) => typeof one === "number").map(Math.abs);
   const most = finite.reduce((a, b) => Math.max(a, b), 0) || 1;
   const gap = Math.min(wide, high) > 5 ? 1 : 0;
@@ -114,7 +144,7 @@ function heatMap(value, mask, ink, about) {
       return;
     }
     const flag = type === "int1" || type === "bool";
-    pen.fillStyle = flag ? ink : paint(one < 0 ? BLUE : tensor >= 0 ? SKY : ORANGE, 0.08 + (0.87 * Math.abs(one)) / most);
+    pen.fillStyle = flag ? ink : !one ? paint([128, 128, 128], 0.25) : paint(one < 0 ? BLUE : tensor >= 0 ? SKY : ORANGE, 0.08 + (0.87 * Math.abs(one)) / most);
     if (!flag || one) pen.fillRect(...cell);
     else {
       pen.strokeStyle = ink;
@@ -129,7 +159,7 @@ function heatMap(value, mask, ink, about) {
 function touchMap(tensor, before, now, wrong, ink) {
   const elements = now.reduce((all, { runs }) => all + runs.reduce((sum, [, n]) => sum + n, 0), 0);
   const about = `${tensor.name}: ${elements ? `${counted(elements, "element")} touched now` : "not touched now"}`;
-  const { canvas, pen, at, columns, wide, high } = sheet(tensor.shape, about);
+  const { canvas, pen, at, under, columns } = sheet(tensor.shape, about);
   const fill = (runs, draw) => {
     for (let [first, left] of runs) {
       while (left > 0) { // one rectangle for each line
@@ -154,11 +184,9 @@ function touchMap(tensor, before, now, wrong, ink) {
     });
   }
   if (wrong !== undefined) {
-    const [x, y, w, h] = at(wrong);
-    pen.strokeStyle = ink;
-    pen.lineWidth = 2;
-    pen.strokeRect(x - 2, y - 2, Math.max(w, 6) + 4, Math.max(h, 6) + 4);
+    frame(pen, at(wrong), ink);
   }
+  canvas.onmousemove = (event) => (canvas.title = `${tensor.name}${indexed(under(event), tensor.shape)}`);
   return canvas;
 }
 
@@ -180,7 +208,7 @@ class Launch {
     Object.assign(this, data);
     this.all = this.steps.map(([program, line, name, depth, changed, accesses]) => ({
       program, line, name, depth, changed,
-      accesses: accesses.map(([tensor, runs, store, mask]) => ({ tensor, runs, store, mask })),
+      accesses: accesses.map(([tensor, runs, store, mask, value]) => ({ tensor, runs, store, mask, value })),
     }));
     let [loaded, stored, tiles] = [0, 0, 0];
     this.all.forEach((step, n) => {
@@ -213,7 +241,9 @@ class Launch {
     return [this.all.findIndex((one) => one.program === program), this.all.findLastIndex((one) => one.program === program)];
   }
 
-  /** What each name of the function holds after a step, as { value, mask, fresh }, by name. */
+  /** What each name of the function holds after a step, by name: { value, mask, fresh, old, trail }.
+   *
+   * `old`: it is of an iteration that is over. `trail`: of a number, what it was before. */
   names(n) {
     const { program, depth, name } = this.all[n], found = new Map();
     let begin = n;
@@ -221,10 +251,13 @@ class Launch {
     for (let at = begin; at <= n; at++) {
       const step = this.all[at];
       if (step.depth !== depth || step.name !== name) continue;
+      const [first, last] = (step.enters && this.loops.find(([head]) => head === step.line)) || [0, 0];
+      for (const held of found.values()) held.old ||= held.line > first && held.line <= last;
       for (const [one, place] of step.changed) {
         const value = this.values[place];
         const load = step.accesses.find(({ store, mask }) => !store && mask >= 0 && String(this.values[mask][1]) === String(value[1]));
-        found.set(one, { value, mask: load && this.values[load.mask][2], fresh: at === n });
+        const trail = value[1].length ? [] : [...(found.get(one)?.trail ?? []), value[2]?.[0]];
+        found.set(one, { value, mask: load && this.values[load.mask][2], fresh: at === n, old: false, line: step.line, trail });
       }
     }
     return found;
@@ -241,6 +274,11 @@ class Launch {
     return found.map(({ loads, stores }) => ({ loads: joined(loads), stores: joined(stores) }));
   }
 
+  /** The first line of the function that a step is in. */
+  begin(n) {
+    return this.all.slice(0, n + 1).findLast((one) => one.begins && one.name === this.all[n].name)?.line;
+  }
+
   /** A step as a sentence or two. */
   said(n) {
     const step = this.all[n], [text] = this.statements[step.line] ?? [""];
@@ -252,8 +290,17 @@ class Launch {
     });
     const names = step.changed.map(([name, place]) => `${name} is ${inWords(this.values[place], this.tensors)}`);
     const last = this.stopped && n === this.range(step.program)[1] ? ` It ${this.stopped}.` : "";
-    const came = [...accesses, ...(step.begins ? ["it begins"] : names)].join("; ");
-    return `Line ${shown}: ${text}${came && ` → ${came}`}.${last}`;
+    if (step.begins) return `Line ${shown}: ${step.name} begins.${last}`;
+    const came = [...accesses, ...names, ...this.#turn(n)].join("; ");
+    return `Line ${shown}: ${text}${came && ` → ${came}.`}${last}`;
+  }
+
+  /** What became of the head of an `if` or of a loop. */
+  #turn(n) {
+    const step = this.all[n], [text, , inner] = this.statements[step.line] ?? [""];
+    const next = this.all.slice(n + 1).find((one) => one.depth <= step.depth);
+    if (/^(for|while)\b/.test(text)) return step.enters ? [] : ["the loop ends"];
+    return inner ? [`this is ${next?.line === inner}`] : [];
   }
 }
 
@@ -265,8 +312,10 @@ class Pane {
   constructor(launch, goTo) {
     this.launch = launch;
     this.code = made("pre", { className: "step-code", tabIndex: 0, ariaLabel: `The lines of ${launch.kernel}` });
+    const ran = new Set(launch.all.map((one) => one.line));
     for (const [line, shown, text] of launch.code) {
-      const one = made("span", { className: "step-line" }, made("span", { className: "step-number" }, String(shown)), text || " ");
+      const never = line in launch.statements && !ran.has(line);
+      const one = made("span", { className: `step-line${never ? " step-never" : ""}`, title: never ? "never executed here" : "" }, made("span", { className: "step-number" }, String(shown)), text || " ");
       one.addEventListener("click", () => goTo(line));
       this.#lines.set(line, one);
       this.code.append(one);
@@ -275,8 +324,8 @@ class Pane {
     this.names = made("div", { className: "step-names" });
     this.tensors = made("div", { className: "step-tensors" });
     const about = made("p", { className: "step-about" }, made("b", {}, launch.kernel), ` with ${launch.case}`);
-    const left = made("div", {}, this.code);
-    if (launch.all.some(({ accesses }) => accesses.length)) left.append(this.bytes, this.tensors); // of PyTorch nothing is known
+    const left = made("div", { className: "step-left" }, this.code);
+    if (launch.all.some(({ accesses }) => accesses.length)) left.append(made("div", { className: "step-memory" }, this.bytes, this.tensors)); // of PyTorch nothing is known
     this.element = made("section", { className: "step-pane", ariaLabel: launch.kernel }, about, left, this.names);
   }
 
@@ -295,11 +344,25 @@ class Pane {
     const start = from > 0 ? launch.all[from - 1] : { loaded: 0, stored: 0 };
     this.bytes.textContent = `So far ${(step.loaded - start.loaded).toLocaleString("en")} bytes loaded, ${(step.stored - start.stored).toLocaleString("en")} stored.`;
     const [, used] = launch.statements[step.line] ?? ["", []], names = [...launch.names(n)];
+    const stored = step.accesses.filter(({ store, value }) => store && value >= 0).map(({ tensor, mask, value }) => {
+      const name = `what is stored in ${launch.tensors[tensor]?.name ?? "no tensor"}`;
+      return [name, { value: launch.values[value], mask: mask >= 0 ? launch.values[mask][2] : undefined, fresh: true, trail: [] }];
+    });
     const cards = (these) => made("div", { className: "step-cards" }, ...these.map(([name, held]) => this.#card(name, held, ink)));
     const here = names.filter(([name, { fresh }]) => used.includes(name) || (fresh && !step.begins));
     here.sort(([, one], [, other]) => other.fresh - one.fresh);
-    const others = names.filter((one) => !here.includes(one)).reverse(); // what came last comes first
-    this.names.replaceChildren(cards(here), ...(others.length && here.length ? [made("p", { className: "step-rest" }, "Not in this line")] : []), cards(others));
+    const [argued, others] = [[], []]; // what stands in no line keeps its place
+    for (const one of names) if (!here.includes(one)) (one[1].line === launch.begin(n) && !step.begins ? argued : others).push(one);
+    const parts = [cards([...stored, ...here])];
+    if (others.length) parts.push(made("p", { className: "step-rest" }, "Not in this line"), cards(others));
+    if (argued.length) {
+      const folded = made("details", { className: "step-rest", open: this.#unfolded.has("") }, made("summary", {}, "Arguments"), cards(argued));
+      folded.addEventListener("toggle", ({ target }) => target === folded && this.#unfolded[folded.open ? "add" : "delete"](""));
+      parts.push(folded);
+    }
+    const kept = document.activeElement?.closest?.(".step-card")?.dataset.name;
+    this.names.replaceChildren(...parts);
+    if (kept) [...this.names.querySelectorAll(".step-card")].find((one) => one.dataset.name === kept)?.querySelector("summary")?.focus({ preventScroll: true });
     const before = launch.touched(from, n);
     this.tensors.replaceChildren(...launch.tensors.map((tensor, t) => {
       const own = step.accesses.filter((one) => one.tensor === t);
@@ -310,12 +373,16 @@ class Pane {
     }));
   }
 
-  #card(name, { value, mask, fresh }, ink) {
+  #card(name, { value, mask, fresh, old, trail }, ink) {
     const [, shape, numbers] = value, words = inWords(value, this.launch.tensors);
     const card = made("div", { className: `step-card${fresh ? " step-fresh" : ""}` });
+    card.dataset.name = name;
     card.append(made("div", {}, made("b", {}, `${fresh ? "● " : ""}${name}`), ` ${words}`));
+    const were = trail.length > 1 ? `before: ${trail.slice(-1 - TRAIL, -1).map(told).join(", ")}` : "";
+    const about = [were, old ? "from the last iteration" : ""].filter(Boolean).join("; ");
+    if (about) card.append(made("div", { className: "step-were" }, about));
     if (!shape.length || !numbers?.length) return card;
-    card.append(heatMap(value, mask, ink, `${name}: ${words}`));
+    card.append(heatMap(name, value, mask, ink, `${name}: ${words}`));
     const rows = made("details", { open: this.#unfolded.has(name) }, made("summary", {}, "numbers"));
     const fill = () => rows.open && rows.children.length < 2 && rows.append(table(value, mask));
     rows.addEventListener("toggle", () => {
@@ -329,7 +396,7 @@ class Pane {
 }
 
 function table([, shape, numbers], mask) {
-  const columns = grid(shape).columns, lines = [];
+  const lines = [], columns = Math.min(grid(shape).columns, shape.length > 1 ? Infinity : 16);
   for (let at = 0; at < numbers.length; at += columns) {
     const cells = numbers.slice(at, at + columns).map((one, n) => made("td", {}, mask && !mask[at + n] ? `(${told(one)})` : told(one)));
     lines.push(made("tr", {}, ...cells));
@@ -340,17 +407,21 @@ function table([, shape, numbers], mask) {
 // The page
 
 const READ = `
-<p>A step is a line that has been executed. ● marks the names that it has changed, ▶ the line.</p>
-<p>In a block, orange is above zero and blue below; the deeper, the larger. Hatched lanes were masked, and their numbers
-stand in brackets; ∞, −∞ and × (not a number) are signs of their own. Of true and false, true is filled.</p>
-<p>In a tensor, blue is loaded by this line and orange hatching is stored; what is pale was touched before.
-A frame is the element that came out wrong.</p>
-<p>Keys: → and ← step, Shift with them goes to the next iteration or the last one, S to the next store, Home and End.
-A click on a line goes to its next turn.</p>`;
+<p>You see how things are after the line that is marked with ▶. ● marks what it has changed. The cards of the names in this
+line come first.</p>
+<p>In a block, orange is above zero and blue below; the deeper, the larger, of this block. Hatched lanes were masked, and their
+numbers stand in brackets; ∞, −∞ and × (not a number) are signs of their own. Of true and false (int1), true is filled. Point at a
+cell to see its index and its number.</p>
+<p>In a tensor, blue is loaded by this line and orange hatching is stored; what is pale was touched before. A frame is the first
+element that came out wrong.</p>
+<p>Keys: → and ← step, Shift with them goes to the next iteration or the one before, S to the next store, Home and End. A click on a
+line goes to the next time that it is executed.</p>`;
 
 class Stepper {
   #at = 0;
   #timer = 0;
+  #left = new Map(); // where each program was left
+  #pointed = false; // whether a choice was made with the mouse: then the keys are for steps again
 
   constructor(root, data) {
     this.data = data;
@@ -358,10 +429,15 @@ class Stepper {
     this.other = data.beside && new Launch(data.beside.launches[0]);
     const button = (name, act, title) => made("button", { type: "button", title, onclick: act }, name);
     this.launch = made("select", { ariaLabel: "Kernel", onchange: () => this.#open(Number(this.launch.value)) });
-    this.launch.append(...this.launches.map((one, n) => made("option", { value: n }, one.kernel)));
+    this.launch.append(...this.launches.map((one, n) => made("option", { value: n }, `${one.kernel}${one.wrong || one.stopped ? " ✗" : ""}`)));
     this.program = made("select", { ariaLabel: "Program", onchange: () => this.#choose(Number(this.program.value)) });
+    for (const one of [this.launch, this.program]) {
+      one.addEventListener("pointerdown", () => (this.#pointed = true));
+      one.addEventListener("keydown", () => (this.#pointed = false));
+      one.addEventListener("change", () => this.#pointed && this.root.focus({ preventScroll: true }));
+    }
     this.both = made("input", { type: "checkbox", onchange: () => this.#open(0) });
-    this.slider = made("input", { type: "range", min: 1, ariaLabel: "Step", oninput: () => this.#show(this.first + Number(this.slider.value) - 1) });
+    this.slider = made("input", { type: "range", min: 1, ariaLabel: "Step", oninput: () => this.#halt().#show(this.first + Number(this.slider.value) - 1) });
     this.count = made("span", { className: "step-count" });
     this.play = button("Play", () => this.#toggle(), "Step by itself");
     this.said = made("p", { className: "step-said", role: "status" });
@@ -369,15 +445,23 @@ class Stepper {
     const choices = made("div", { className: "step-choices" });
     if (this.launches.length > 1) choices.append(this.launch);
     if (data.launches.some((one) => Object.keys(one.programs).length > 1)) choices.append(this.program);
+    this.few = made("span");
+    choices.append(this.few);
+    if (this.launches.some((one) => one.wrong)) choices.append(button("To the wrong store", () => this.#open(data.first, true)));
     if (this.other) choices.append(made("label", {}, this.both, ` beside ${data.beside.puzzle}`));
-    const bar = made("div", { className: "step-bar" },
-      button("◀", () => this.#move(-1), "Back (←)"), button("Step ▶", () => this.#move(1), "Step (→)"),
-      button("Next iteration", () => this.#seek(1, (one) => one.enters), "Next iteration (Shift →)"),
-      button("Next store", () => this.#seek(1, (one) => one.stores), "Next store (S)"), this.play, this.slider, this.count);
+    this.back = button("◀", () => this.#halt().#move(-1), "Back (←)");
+    this.ahead = button("Step ▶", () => this.#halt().#move(1), "Step (→)");
+    const iteration = button("Next iteration", () => this.#halt().#seek(1, (one) => one.enters), "Next iteration (Shift →)");
+    const store = button("Next store", () => this.#halt().#seek(1, (one) => one.stores), "Next store (S)");
+    this.toIteration = iteration;
+    this.toStore = store;
+    const keys = made("div", { className: "step-keys" }, this.back, this.ahead, iteration, store, this.play, this.slider, this.count);
+    const bar = made("div", { className: "step-bar" }, keys, this.said);
     const help = made("details", { className: "step-help" }, made("summary", {}, "How to read this"));
     help.insertAdjacentHTML("beforeend", READ);
     const head = made("p", { className: "step-head" }, made("b", {}, `${data.puzzle}: ${data.title}`), ` ${data.outcome}`);
-    this.root = made("div", { className: "step", tabIndex: 0, role: "application", ariaLabel: `Stepping through ${data.puzzle}` }, head, choices, bar, this.said, this.panes, help);
+    if (data.example) head.append(made("span", { className: "step-example" }, data.example));
+    this.root = made("div", { className: "step", tabIndex: 0, role: "application", ariaLabel: `Stepping through ${data.puzzle}` }, head, help, choices, bar, this.panes);
     this.root.addEventListener("keydown", (event) => this.#key(event));
     root.replaceChildren(this.root);
     this.#open(data.first);
@@ -391,7 +475,9 @@ class Stepper {
   }
 
   /** Another launch, or two beside one another. */
-  #open(number) {
+  #open(number, fromStart = false) {
+    this.#halt();
+    if (fromStart) this.#left.clear();
     this.launch.value = number;
     const launch = this.#one, both = this.both.checked;
     const turn = (line) => this.#seek(1, (one) => one.line === line) || this.#seek(1, (one) => one.line === line, this.first - 1);
@@ -400,14 +486,18 @@ class Stepper {
     this.root.classList.toggle("step-both", both);
     this.program.replaceChildren(...Object.entries(launch.programs).map(([n, name]) => made("option", { value: n }, name)));
     this.program.disabled = both;
+    const shown = Object.keys(launch.programs).length;
+    this.few.textContent = shown < launch.count ? `${shown} of ${launch.count} programs` : "";
     if (both) this.#between(0, launch.all.length - 1, 0);
-    else this.#choose(launch.all[launch.start].program, launch.start);
+    else this.#choose(launch.all[launch.start].program);
   }
 
-  #choose(program, at) {
+  #choose(program) {
+    this.#halt();
     this.program.value = program;
-    const [first, last] = this.#one.range(program);
-    this.#between(first, last, at ?? first);
+    const launch = this.#one, [first, last] = launch.range(program);
+    const start = launch.start >= first && launch.start <= last ? launch.start : first;
+    this.#between(first, last, this.#left.get(`${launch.kernel} ${program}`) ?? start);
   }
 
   #between(first, last, at) {
@@ -420,6 +510,11 @@ class Stepper {
   #show(at) {
     this.#at = Math.min(this.last, Math.max(this.first, at));
     const launch = this.#one, step = launch.all[this.#at], words = launch.said(this.#at);
+    if (!this.shown[1]) this.#left.set(`${launch.kernel} ${step.program}`, this.#at);
+    const rest = launch.all.slice(this.#at + 1, this.last + 1);
+    for (const [one, can] of [[this.back, this.#at > this.first], [this.ahead, rest.length], [this.toIteration, rest.some((next) => next.enters)], [this.toStore, rest.some((next) => next.stores)]]) {
+      one.ariaDisabled = !can; // and not `disabled`, which would lose the focus
+    }
     this.slider.value = this.#at - this.first + 1;
     this.slider.setAttribute("aria-valuetext", words);
     this.count.textContent = `${this.#at - this.first + 1} of ${this.last - this.first + 1}${launch.whole ? "" : ", where the recording ends"}`;
@@ -446,16 +541,23 @@ class Stepper {
     return false;
   }
 
-  #toggle() {
+  /** No longer by itself. */
+  #halt() {
     clearInterval(this.#timer);
-    const stops = this.#timer !== 0;
-    this.#timer = stops ? 0 : setInterval(() => (this.#at < this.last ? this.#move(1) : this.#toggle()), PAUSE);
-    this.play.textContent = stops ? "Play" : "Pause";
-    if (!stops && this.#at === this.last) this.#show(this.first);
+    this.#timer = 0;
+    this.play.textContent = "Play";
+    return this;
+  }
+
+  #toggle() {
+    if (this.#timer) return this.#halt();
+    if (this.#at === this.last) this.#show(this.first);
+    this.#timer = setInterval(() => (this.#at < this.last ? this.#move(1) : this.#halt()), PAUSE);
+    this.play.textContent = "Pause";
   }
 
   #key(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target.tagName === "SELECT") return;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("select, .step-scroll")) return;
     const iteration = (one) => one.enters;
     const acts = {
       ArrowRight: () => (event.shiftKey ? this.#seek(1, iteration) : this.#move(1)),
@@ -467,6 +569,7 @@ class Stepper {
     const act = acts[event.key] ?? acts[event.key.toLowerCase()];
     if (!act) return;
     event.preventDefault();
+    this.#halt();
     act();
   }
 }
