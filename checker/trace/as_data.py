@@ -1,4 +1,4 @@
-"""One launch and its steps, as data for a page: `step/step.js` says what each field is."""
+"""One launch and its steps, as data for a page: `step/launch.js` says what each field is."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from html import escape
 from pathlib import Path
 from string import Template
@@ -10,6 +11,7 @@ from string import Template
 from checker.trace.as_data import Data
 
 PARTS = Path(__file__).with_name("step")
+MODULES = ("draw.js", "launch.js", "step.js")  # what imports another one stands after it
 HEIGHT = "46rem"  # of a notebook's output
 
 
@@ -21,7 +23,7 @@ def page(data: Data) -> str:
         title=escape(f"Stepping through {data['puzzle']}: {data['title']}"),
         style=_part("step.css"),
         data=inside,
-        script=_part("step.js").replace("export function", "function"),
+        script=re.sub(r"^import .*\n|^export ", "", "".join(map(_part, MODULES)), flags=re.MULTILINE),
     )
 
 

@@ -40,8 +40,9 @@ def build(folder: Path, root: Path = ROOT, *, beside: bool = True) -> None:
             raise SiteError("The pages have faults, which stand above. Nothing was written.")
         shutil.copytree(root / SOURCES / "app", site / "app")
         shutil.copyfile(root / SOURCES / "sw.js", site / "sw.js")
-        for name in ("step.js", "step.css"):  # of a notebook's page, too
-            shutil.copyfile(PACKAGE / "trace" / "step" / name, site / "app" / name)
+        of_page = PACKAGE / "trace" / "step"  # as a notebook's frame and a terminal's file have it
+        for path in (*of_page.glob("*.js"), *of_page.glob("*.css")):
+            shutil.copyfile(path, site / "app" / path.name)
         bundle.write(site / f"{bundle.NAME}.tar.gz", root)
         try:
             copy_into(site, root, beside=beside)
