@@ -8,6 +8,7 @@ gives points, and whoever asks must be able to end the worker.
 
 from __future__ import annotations
 
+import ast
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,7 +20,7 @@ from checker.box import here
 from checker.box.exchange import Ending, TooBusy
 from checker.box.host import Host
 from checker.box.parent import Limits
-from checker.browser import drafts
+from checker.browser import drafts, experiments
 from checker.browser.words import on_page
 from checker.check import Outcome, Terms, believed, check
 from checker.check.steps import Check
@@ -140,6 +141,21 @@ def _step(puzzle_id: str, asked: dict[str, Any]) -> Answer:
     return _shown(outcome.verdict) if data is None else {"step": data}
 
 
+def _run(puzzle_id: str, asked: dict[str, Any]) -> Answer:
+    return {"text": experiments.shown(asked["drafts"].get(puzzle_id, ""), asked["cells"], _HOST)}
+
+
+def _syntax(puzzle_id: str, asked: dict[str, Any]) -> Answer:
+    """Where Python cannot read the draft, and why; nothing if it can."""
+    try:
+        ast.parse(asked["drafts"].get(puzzle_id, ""))
+    except SyntaxError as error:
+        return {"line": error.lineno, "said": error.msg}
+    except (ValueError, RecursionError, MemoryError):
+        return {"line": 1, "said": "Python cannot read this"}
+    return {}
+
+
 def _download(puzzle_id: str, asked: dict[str, Any]) -> Answer:
     name, text = drafts.file_of(puzzle_id, asked["drafts"].get(puzzle_id, ""), asked["kind"])
     return {"name": name, "text": text}
@@ -154,6 +170,8 @@ _VERBS = {
     "ended": _ended,
     "hint": _hint,
     "predict": _predict,
+    "run": _run,
+    "syntax": _syntax,
     "step": _step,
     "trace": _trace,
     "download": _download,

@@ -22,12 +22,11 @@ from checker.box.processes import command_of, paths
 from checker.course.ladder import id_of
 from checker.course.status import Misuse
 from checker.learner import hints
+from checker.learner.experiment import Ran, asked
 from checker.learner.progress import opened
 from checker.learner.solution import page
-from checker.notebook.cells import latest, place, run_so_far
-from checker.notebook.experiment import Ran, ran
-from checker.submission.problem import NotASubmission
-from checker.submission.read import Unreadable
+from checker.notebook.cells import place, run_so_far
+from checker.submission.live import latest
 
 __all__ = [
     "Ran",
@@ -149,16 +148,11 @@ def run(kernel: Any, *arguments: Any, grid: int | Sequence[int] | None = None, *
     Arrays are NumPy's or PyTorch's, fp32, fp16 or bf16, and are not changed: `run(...)["y_ptr"]` is what the kernel
     made of one, in NumPy, which has no bf16 and gets fp32 for it.
     """
-    name = kernel if isinstance(kernel, str) else getattr(kernel, "__name__", repr(kernel))
     cells = run_so_far()
     if cells is None:
+        name = getattr(kernel, "__name__", str(kernel))
         return Ran(name, problem="This needs a notebook: it runs the kernel as its cells define it.")
-    if grid is None:
-        return Ran(name, problem="Say how many programs are to run: grid=1, or grid=(2, 3).")
-    try:
-        return ran(name, cells, arguments, named, (grid,) if isinstance(grid, int) else tuple(grid))
-    except (NotASubmission, Unreadable, ValueError, TypeError) as problem:
-        return Ran(name, problem=str(problem))
+    return asked(cells, kernel, arguments, named, grid)
 
 
 def hint(puzzle: int | str, *, again: bool = False) -> Report:

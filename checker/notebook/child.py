@@ -23,10 +23,10 @@ from checker.course.verdict import Verdict
 from checker.learner import predict
 from checker.learner.practice import fault, for_learner, held_back, misused
 from checker.learner.progress import opened
-from checker.notebook.cells import submission_of
 from checker.report.html import html
 from checker.report.screen import lines, plain
 from checker.report.terminal import blocks_of, report
+from checker.submission.live import submission_of
 from checker.submission.read import Submission, Unreadable, from_file
 from checker.trace import chart, words
 from checker.trace.page import framed

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from checker import catalog
 from checker.course import ladder
-from checker.notebook.cells import latest
+from checker.submission.live import latest
 from tests.conftest import ROOT, SOLUTION, importable
 from tests.kernels import named
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from checker.box.host import Host
 from checker.box.parent import Limits
 from checker.box.protocol.records import LOAD, OPERATION, STORE
 from checker.box.protocol.results import Refusal
@@ -16,9 +17,10 @@ from checker.check import launch, program_of
 from checker.course.case import Case, Tensor
 from checker.course.puzzle import Kernel
 from checker.judge.asked import launch_of
-from checker.notebook.cells import submission_of
+from checker.submission.live import submission_of
 from checker.submission.module import module_of
-from checker.submission.read import Submission
+from checker.submission.problem import NotASubmission
+from checker.submission.read import Submission, Unreadable
 
 MOST_TOUCHED = 1_000_000  # elements that an experiment may load and store in all
 MOST_WORK = 500_000 * OPERATION  # that it may do: about ten seconds of computing
@@ -51,15 +53,39 @@ class Ran:
         return "\n".join(lines) + (f"\n{self.printed}" if self.printed else "")
 
 
-def ran(name: str, cells: list[str], arguments: tuple[Any, ...], named: dict[str, Any], grid: tuple[int, ...]) -> Ran:
-    """Launch it. Raises NotASubmission, Unreadable or ValueError with a sentence."""
+def asked(
+    cells: list[str],
+    kernel: Any,
+    arguments: tuple[Any, ...],
+    named: dict[str, Any],
+    grid: int | Sequence[int] | None,
+    host: Host | None = None,
+) -> Ran:
+    """Launch a kernel that one of the cells defines; whatever is wrong with the call is a sentence."""
+    name = kernel if isinstance(kernel, str) else getattr(kernel, "__name__", repr(kernel))
+    if grid is None:
+        return Ran(name, problem="Say how many programs are to run: grid=1, or grid=(2, 3).")
+    try:
+        return _ran(name, cells, arguments, named, (grid,) if isinstance(grid, int) else tuple(grid), host)
+    except (NotASubmission, Unreadable, ValueError, TypeError) as problem:
+        return Ran(name, problem=str(problem))
+
+
+def _ran(
+    name: str,
+    cells: list[str],
+    arguments: tuple[Any, ...],
+    named: dict[str, Any],
+    grid: tuple[int, ...],
+    host: Host | None,
+) -> Ran:
     submission = submission_of(cells)
     kernel = _kernel(name, submission)
     program, complaints = program_of(submission, [kernel])
     if complaints:
         return Ran(name, problem=f"Line {submission.place(complaints[0].line)[1]}: {complaints[0].sentence}")
     case = _case(kernel, _bound(kernel, arguments, named), grid)
-    answer = launch(program, [replace(launch_of(case), most_touched=MOST_TOUCHED, most_work=MOST_WORK)], Limits())
+    answer = launch(program, [replace(launch_of(case), most_touched=MOST_TOUCHED, most_work=MOST_WORK)], Limits(), host)
     printed = answer.printed.get(0, "").rstrip()
     result = answer.results.get(0)
     stopped = answer.loading or (result.error if result else None)
