@@ -14,6 +14,7 @@ import time
 import warnings
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout, suppress
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -28,11 +29,12 @@ if TYPE_CHECKING:  # needs NumPy
 _PATH = "/submission.py"  # what a submission is called in tracebacks; there is no such file
 
 
-def _nobody() -> None:
+def _nobody(done: int, every: int) -> None:
     """Nobody waits."""
 
 
-alive: Callable[[], object] = _nobody  # called after each launch: who can end this process waits for that
+# Called after each launch, with how many of all are done: who can end this process waits for that.
+alive: Callable[[int, int], object] = _nobody
 
 
 class Here:
@@ -48,8 +50,9 @@ class Here:
         frame = wire.pack(*request(source, kernels, launches, passes, Device.INTERPRETER))
         header, buffers = next(wire.unpack(frame))
         results, stopped = [], False
+        count = _Count(sum(map(len, passes)))
         for number, orders in enumerate(passes):
-            answers, printed, ending = _Answers(), io.BytesIO(), Ending.STOPPED
+            answers, printed, ending = _Answers(count), io.BytesIO(), Ending.STOPPED
             if not stopped:
                 ending = passed(module, header, buffers, number, answers, printed, self.limits.output_bytes)
                 stopped = ending is not Ending.FINISHED
@@ -92,12 +95,25 @@ def passed(
     return Ending.FLOODED
 
 
+@dataclass
+class _Count:
+    """How many launches are done, of how many."""
+
+    every: int
+    done: int = 0
+
+
 class _Answers(io.BytesIO):
     """What is answered, launch by launch."""
 
+    def __init__(self, count: _Count):
+        super().__init__()
+        self._count = count
+
     def write(self, data: Any) -> int:
         """Keep an answer, and say that it came."""
-        alive()
+        self._count.done += 1
+        alive(self._count.done, self._count.every)
         return super().write(data)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from html import escape
@@ -30,6 +31,7 @@ from checker.course.verdict import Finding, Status, Verdict
 from checker.judge import endings
 from checker.learner import hints, practice, predict, progress
 from checker.report.html import html
+from checker.report.words import MOST_FINDINGS
 from checker.submission.read import Unreadable
 from checker.trace import chart, stepped
 from checker.trace.run import traced
@@ -39,10 +41,10 @@ _TERMS = Terms(host=_HOST, targets=())
 Answer = dict[str, Any]
 
 
-def answered(request: str, alive: Callable[[], object] = lambda: None) -> str:
+def answered(request: str, alive: Callable[[int, int], object] = lambda done, every: None) -> str:
     """The answer to a request, whatever comes of it: JSON both. A fault of ours is a verdict, too.
 
-    `alive` is called after each launch: so whoever waits knows that all is well.
+    `alive` is called after each launch, with how many of all are done: so whoever waits knows that all is well.
     """
     here.alive = alive
     asked = json.loads(request)
@@ -190,7 +192,9 @@ def _shown(verdict: Verdict) -> Answer:
         sentence = f"Fill it in at line {finding.where.line}, then press Check. Hint gives you a first step."
         here = replace(here, findings=(replace(finding, explanation=sentence, examples=()),))
     said = {"status": verdict.status.value, "accepted": verdict.accepted, "withheld": withheld}
-    return {"html": html(here), **said, "steps": bool(verdict.stepping)}
+    linked = re.sub(rf"\b{drafts.NAME}:(\d+)", r'<a href="#your-kernel" data-line="\1">line \1</a>', html(here))
+    marks = [{"line": one.where.line, "said": one.title} for one in here.findings if one.where.line is not None]
+    return {"html": linked, **said, "steps": bool(verdict.stepping), "marks": marks[:MOST_FINDINGS]}
 
 
 def _here(finding: Finding) -> Finding:

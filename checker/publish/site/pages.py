@@ -50,8 +50,7 @@ _LINK = re.compile(r"(!?)\[([^\[\]]*)\]\(([^)\s]+)\)")
 # What lessons say of cells and terminals, and what they say here. Lines are broken anywhere.
 WORDS = {
     "in this cell or in `puzzles/w1_vector_add.py`": "in the editor",
-    "`run` needs a notebook, in this lesson and in all others: in a terminal, read the answers.": "`run` needs a "
-    "notebook: here, read the answers.",
+    "`run` needs a notebook, in this lesson and in all others: in a terminal, read the answers.": "",
     "Write a guess in place of each `...`.": "Type your guesses at *Predict*, below your kernel.",
     "In a terminal:": "",
 }
@@ -108,20 +107,25 @@ def _here(text: str) -> str:
 
 def _parts(rung: Rung, cells: list[tuple[str, str]], root: Path) -> Iterator[str]:
     """A lesson's cells, one after the other."""
-    to_fill_in, experiments = kernel_cell(cells, catalog.load(rung.id)), False
+    to_fill_in = kernel_cell(cells, catalog.load(rung.id))
+    around = [(text, _runs(text)) for n, (kind, text) in enumerate(cells) if kind == "code" and n != to_fill_in]
+    shown = [(text, runs) for text, runs in around if not re.search(r"^(?:check|predict)\(", text, re.MULTILINE)]
     for number, (kind, text) in enumerate(cells):
         if number == to_fill_in:
-            yield _workbench(rung, text, hints(cells), root)
-        elif kind == "code" and (experiments or re.search(r"^run\(", text, re.MULTILINE)):
-            if not re.search(r"^predict\(", text, re.MULTILINE):
-                yield _part("cell", code=text)
-        elif kind == "code" and not re.search(r"^check\(", text, re.MULTILINE):
+            yield _workbench(rung, text, hints(cells), shown, root)
+        elif (text, True) in shown:
+            yield _part("cell", code=text)
+        elif (text, False) in shown:
             yield f"```python\n{text}\n```"
         elif kind == "markdown":
             if text.startswith("## How to check"):
                 text = _how_to_check(text)
-            experiments |= "## Experiments" in text
             yield _here(re.sub(r"^## Hints\n.*?(?=^## )", "", text, flags=re.DOTALL | re.MULTILINE))
+
+
+def _runs(text: str) -> bool:
+    """Whether a cell is part of an experiment: it can be changed and run on the page, and is not only shown."""
+    return re.search(r"\brun\(|^@triton\.jit", text, re.MULTILINE) is not None
 
 
 def _how_to_check(text: str) -> str:
@@ -130,8 +134,11 @@ def _how_to_check(text: str) -> str:
     return "\n\n".join([heading, *more]) if more else ""
 
 
-def _workbench(rung: Rung, stub: str, steps: Sequence[Hint], root: Path) -> str:
-    """The place of the editor, with what the page's script must know, and the hints."""
+def _workbench(rung: Rung, stub: str, steps: Sequence[Hint], cells: Sequence[tuple[str, bool]], root: Path) -> str:
+    """The place of the editor, with what the page's script must know, and the hints.
+
+    `cells`: the lesson's other code, in order, and which of it can be run.
+    """
     data = {
         "puzzle": rung.id,
         "stem": rung.stem,
@@ -140,6 +147,7 @@ def _workbench(rung: Rung, stub: str, steps: Sequence[Hint], root: Path) -> str:
         "seconds": PATIENCE,
         "questions": [{"name": question.name, "asks": question.asks} for question in catalog.load(rung.id).questions],
         "hints": len(steps),
+        "cells": [{"code": text, "runs": runs} for text, runs in cells],
         "trace": True,
         "solution": f"../solutions/{rung.stem}.html" if places.solution(rung.id, root).exists() else None,
         "root": "../",

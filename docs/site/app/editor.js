@@ -1,43 +1,75 @@
-/* The editor: CodeMirror, set up for Python. Its colours are in site.css. */
+/* The editors of a page: CodeMirror, set up for Python. Their colours are in site.css. */
 
+import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
 import { python } from "@codemirror/lang-python";
 import { bracketMatching, indentOnInput, indentUnit, syntaxHighlighting } from "@codemirror/language";
+import { lintGutter, setDiagnostics } from "@codemirror/lint";
+import { highlightSelectionMatches, searchKeymap } from "@codemirror/search";
 import { Annotation } from "@codemirror/state";
 import { EditorView, highlightActiveLine, highlightActiveLineGutter, keymap, lineNumbers } from "@codemirror/view";
 import { classHighlighter } from "@lezer/highlight";
 
 const notTyped = Annotation.define();
+let vocabulary; // what can stand behind `tl.`, with a line of help: fetched when somebody types it
 
-/** `typed`: called after each change that the learner makes; `checks`: for Ctrl-Enter. */
-export function editor(parent, doc, label, { typed, checks }) {
+async function words() {
+  vocabulary ??= fetch(new URL("vocabulary.json", import.meta.url)).then((answer) => answer.json());
+  return Object.entries((await vocabulary.catch(() => (vocabulary = undefined))) ?? {});
+}
+
+/** Completions behind `tl.`: what the checker takes. */
+async function afterTl(context) {
+  const typed = context.matchBefore(/\btl\.\w*/);
+  if (!typed) return null;
+  const options = (await words()).map(([label, info]) => ({ label, info: info || undefined, type: info ? "function" : "type" }));
+  return { from: typed.from + 3, options, validFor: /^\w*$/ };
+}
+
+/** An editor. `typed`: called after each change that the learner makes; `checks`: for Ctrl-Enter; `plain`: a small one. */
+export function editor(parent, doc, label, { typed = () => {}, checks, plain = false }) {
+  const marks = plain ? [] : [lintGutter(), highlightActiveLine(), highlightActiveLineGutter(), autocompletion({ override: [afterTl] })];
+  const keys = [...closeBracketsKeymap, ...searchKeymap, ...completionKeymap, indentWithTab, ...defaultKeymap, ...historyKeymap];
   const view = new EditorView({
     parent,
     doc,
     extensions: [
-      lineNumbers(),
-      highlightActiveLine(),
-      highlightActiveLineGutter(),
+      plain ? [] : lineNumbers(),
+      marks,
       history(),
       indentOnInput(),
       indentUnit.of("    "),
       bracketMatching(),
+      closeBrackets(),
+      highlightSelectionMatches(),
       syntaxHighlighting(classHighlighter),
       python(),
+      EditorView.lineWrapping,
       // Escape lets the next Tab leave: CodeMirror sees to that by itself.
-      keymap.of([{ key: "Mod-Enter", run: () => (checks(), true) }, indentWithTab, ...defaultKeymap, ...historyKeymap]),
+      keymap.of([{ key: "Mod-Enter", run: () => (checks(), true) }, ...keys]),
       EditorView.contentAttributes.of({ "aria-label": label, tabindex: "0" }),
       EditorView.updateListener.of((update) => {
         if (update.docChanged && !update.transactions.some((one) => one.annotation(notTyped))) typed();
       }),
     ],
   });
+  const at = (line) => view.state.doc.line(Math.min(Math.max(1, line), view.state.doc.lines));
   return {
     text: () => view.state.doc.toString(),
     /** Another text; Ctrl-Z brings back the old one. */
     replace(text) {
       const changes = { from: 0, to: view.state.doc.length, insert: text };
       view.dispatch({ changes, annotations: notTyped.of(true) });
+    },
+    /** Mark lines, each with what is to be said of it, in place of those that are marked. */
+    mark(found) {
+      const marked = found.map(({ line, said, severity = "error" }) => ({ from: at(line).from, to: at(line).to, severity, message: said }));
+      view.dispatch(setDiagnostics(view.state, marked));
+    },
+    /** Go to a line. */
+    goTo(line) {
+      view.dispatch({ selection: { anchor: at(line).from }, scrollIntoView: true });
+      view.focus();
     },
     focus: () => view.focus(),
   };

@@ -1,20 +1,9 @@
-/* The first script of every page. It is no module itself: an import map must be there before the first module loads.
- * modules.json names the modules of others that the editor needs, as files below modules/. */
+/* The first script of every page: what it loads depends on what stands there. */
 {
   const app = new URL("./", document.currentScript.src);
   const bench = document.querySelector(".workbench");
 
-  const importMap = async () => {
-    const named = await (await fetch(new URL("modules.json", app))).json();
-    const addresses = Object.entries(named).map(([name, path]) => [name, new URL(`modules/${path}`, app).href]);
-    const map = document.createElement("script");
-    map.type = "importmap";
-    map.textContent = JSON.stringify({ imports: Object.fromEntries(addresses) });
-    document.head.append(map);
-  };
-
   const started = async () => {
-    if (bench) await importMap();
     await import("./marks.js");
     const loaded = bench ? (await import("./workbench.js")).start(bench) : undefined;
     await (await import("./offline.js")).keep(app, loaded);

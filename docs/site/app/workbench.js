@@ -2,15 +2,18 @@
 
 import { editor } from "./editor.js";
 import { Judge, Unavailable } from "./judge.js";
+import { Cells } from "./cells.js";
 import { stepper } from "./step.js";
 import { draft, drafts, onOtherDraft, onProgress, progress, saveDraft, saveProgress, solved } from "./store.js";
 
 const SAID = { "not-started": "Nothing to check yet.", "too-busy": "Nothing was judged." };
 const PAUSE = 300; // milliseconds without typing until the draft is saved
+const LONGER = 900; // and until Python is asked whether it can read it
 const LOADING = "Loading Python …";
 const SHOWN = ["told", "report", "step", "pictures", "answers"]; // of one text of the editor
 
 const FRAME = `
+<p class="wb-up"></p>
 <div class="wb-editor"></div>
 <p class="wb-keys">Tab indents. Escape, then Tab leaves the editor. Ctrl-Enter (⌘-Enter) checks.</p>
 <div class="wb-notice" role="status"></div>
@@ -30,7 +33,10 @@ const FRAME = `
       <button type="button" name="py">Download .py</button>
       <button type="button" name="ipynb">Download .ipynb</button>
       <button type="button" name="upload">Upload a .py or .ipynb</button>
+      <button type="button" name="all">Download all your drafts</button>
+      <button type="button" name="back">Bring back all drafts</button>
       <input type="file" accept=".py,.ipynb" aria-label="A .py or .ipynb file" hidden>
+      <input type="file" accept=".json" aria-label="A file with all drafts" name="drafts" hidden>
     </div>
   </details>
 </div>
@@ -54,6 +60,8 @@ class Workbench {
   #edited = false; // in this tab, since it last had the same text as the others
   #saving = 0; // the timer of a draft that is not saved yet
   #undo = null; // the text before it was replaced
+  #reading = 0; // the timer of a text that Python has not been shown
+  #quiet = Promise.resolve(); // ends when the judge is not asked behind the learner's back
 
   constructor(bench, data) {
     this.bench = bench;
@@ -68,6 +76,11 @@ class Workbench {
     this.#hints();
     this.#questions();
     this.#buttons();
+    this.#report();
+    const run = (cells) => this.#ask("run", "Running …", { cells });
+    this.cells = new Cells(data.cells, run);
+    this.part("up").append(made("b", { textContent: `${data.puzzle}: ${data.title}` }), " · ", made("a", { href: `${data.root}index.html`, textContent: "All puzzles" }));
+    this.#inSight();
     this.#otherTabs();
     this.loaded = new Promise((resolve, reject) => {
       const first = () => this.#load().then(resolve, reject);
@@ -87,6 +100,19 @@ class Workbench {
     this.#outdated();
     clearTimeout(this.#saving);
     this.#saving = setTimeout(() => this.#save(), PAUSE);
+    this.editor.mark([]);
+    clearTimeout(this.#reading);
+    this.#reading = setTimeout(() => this.#read(), LONGER);
+  }
+
+  /** Mark the line at which Python cannot go on, if there is one. */
+  #read() {
+    if (this.bench.ariaBusy === "true" || !this.judge.isReady) return;
+    const { puzzle } = this.data, text = this.editor.text();
+    const asked = this.judge.ask(() => ({ verb: "syntax", puzzle, drafts: { [puzzle]: text }, progress: progress() }));
+    this.#quiet = asked.then((answer) => {
+      if (answer?.line && text === this.editor.text()) this.editor.mark([{ line: answer.line, said: answer.said }]);
+    }, () => {});
   }
 
   #save() {
@@ -118,6 +144,7 @@ class Workbench {
 
   /** What is shown is of another text than the editor's. */
   #outdated() {
+    this.cells?.outdated();
     for (const name of SHOWN) this.part(name).classList.add("wb-outdated");
   }
 
@@ -196,9 +223,11 @@ class Workbench {
   /** The answer to a verb, whose progress is noted; null if there is none. */
   async #ask(verb, words, more = {}) {
     if (this.bench.ariaBusy === "true") return null;
+    clearTimeout(this.#reading);
     this.#save();
     this.#busy(true);
     this.#said(words);
+    await this.#quiet;
     const message = () => {
       const { puzzle } = this.data;
       return { ...more, verb, puzzle, drafts: { ...drafts(), [puzzle]: this.editor.text() }, progress: progress() };
@@ -225,7 +254,7 @@ class Workbench {
     const stop = this.button("stop");
     if (!is && document.activeElement === stop) this.button("check").focus();
     stop.hidden = !is;
-    for (const one of this.bench.querySelectorAll("[name=check], [name=hint], [name=step], [name=trace], .wb-files button, .wb-predict button")) {
+    for (const one of document.querySelectorAll(".run-cell button, [name=check], [name=hint], [name=step], [name=trace], .wb-files button, .wb-predict button")) {
       one.ariaDisabled = is; // and not `disabled`, which would lose the focus
     }
   }
@@ -243,6 +272,7 @@ class Workbench {
     if (!answer?.html) return;
     for (const name of SHOWN) this.#show(name, "");
     this.#show("report", answer.html);
+    this.editor.mark(answer.marks);
     if (answer.steps) {
       const onclick = () => this.#step();
       this.part("report").append(made("button", { type: "button", textContent: "See it happen, step by step", onclick }));
@@ -275,6 +305,24 @@ class Workbench {
     if (!answer?.pictures) return;
     this.#show("pictures", answer.pictures.join(""));
     this.#said("The pictures are below.");
+  }
+
+  /** A line that a report names is a link to it. */
+  #report() {
+    this.part("report").addEventListener("click", (event) => {
+      const line = event.target.closest("a[data-line]");
+      if (!line) return;
+      event.preventDefault();
+      this.editor.goTo(Number(line.dataset.line));
+    });
+  }
+
+  /** A way to the editor, while it is out of sight. */
+  #inSight() {
+    const link = made("a", { className: "to-editor", href: "#your-kernel", textContent: "To the editor" });
+    this.bench.id = "your-kernel";
+    document.body.append(link);
+    new IntersectionObserver(([{ isIntersecting }]) => (link.hidden = isIntersecting)).observe(this.bench);
   }
 
   // Hints stand in the page, hidden, as the lesson has them
@@ -335,7 +383,7 @@ class Workbench {
   // Buttons
 
   #buttons() {
-    const input = this.bench.querySelector("input[type=file]");
+    const [input, all] = this.bench.querySelectorAll("input[type=file]");
     const form = this.part("predict");
     const actions = {
       check: () => this.#check(),
@@ -347,6 +395,8 @@ class Workbench {
       py: () => this.#download("py"),
       ipynb: () => this.#download("ipynb"),
       upload: () => input.click(),
+      all: () => this.#downloadAll(),
+      back: () => all.click(),
       predict: () => {
         form.hidden = !form.hidden;
         this.button("predict").ariaExpanded = !form.hidden;
@@ -359,6 +409,7 @@ class Workbench {
     };
     for (const [name, act] of Object.entries(actions)) this.button(name).addEventListener("click", act);
     input.addEventListener("change", () => input.files.length && this.#upload(input));
+    all.addEventListener("change", () => all.files.length && this.#bringBack(all));
     const files = this.part("files");
     addEventListener("click", ({ target }) => files.contains(target) || (files.open = false));
     const close = () => {
@@ -372,11 +423,41 @@ class Workbench {
 
   async #download(kind) {
     const answer = await this.#ask("download", "Making the file …", { kind });
-    if (!answer?.text) return;
-    const href = URL.createObjectURL(new Blob([answer.text]));
-    made("a", { href, download: answer.name }).click();
-    this.#said(`Saved as ${answer.name}.`);
+    if (answer?.text) this.#saved(answer.name, answer.text);
+  }
+
+  #saved(name, text) {
+    const href = URL.createObjectURL(new Blob([text]));
+    made("a", { href, download: name }).click();
+    this.#said(`Saved as ${name}.`);
     setTimeout(() => URL.revokeObjectURL(href), 10_000);
+  }
+
+  #downloadAll() {
+    this.#save();
+    this.#saved("flash-puzzles.json", JSON.stringify({ drafts: drafts(), progress: progress() }, null, 1));
+  }
+
+  /** Take drafts and progress from such a file, in place of those that are here. */
+  async #bringBack(input) {
+    const [file] = input.files;
+    const text = await file.text();
+    input.value = "";
+    let found;
+    try {
+      found = JSON.parse(text);
+      const texts = [...Object.values(found.drafts), ...Object.values(found.progress)];
+      if (texts.some((one) => typeof one !== "string")) throw new TypeError();
+    } catch {
+      return this.#said(`${file.name} is no file of all drafts.`);
+    }
+    const others = Object.entries(found.drafts).filter(([puzzle, code]) => (draft(puzzle) ?? code) !== code).map(([puzzle]) => puzzle);
+    if (others.length && !confirm(`Take the file’s version of ${others.join(", ")} instead of yours?`)) return;
+    for (const [puzzle, code] of Object.entries(found.drafts)) saveDraft(puzzle, code);
+    for (const [puzzle, line] of Object.entries(found.progress)) saveProgress(puzzle, line);
+    const own = found.drafts[this.data.puzzle];
+    if (own !== undefined && own !== this.editor.text()) this.#replace(own, `This is from ${file.name}.`);
+    this.#said(`The drafts of ${file.name} are back.`);
   }
 
   async #upload(input) {

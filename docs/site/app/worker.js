@@ -23,7 +23,7 @@ loaded.then(
 
 onmessage = async ({ data: { id, ...request } }) => {
   const { answered } = await loaded;
-  const alive = () => postMessage({ alive: true });
+  const alive = (done, every) => postMessage({ alive: true, done, every });
   postMessage({ id, answer: JSON.parse(answered(JSON.stringify(request), alive)) });
 };
 
