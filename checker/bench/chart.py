@@ -11,9 +11,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from checker.bench.result import IN_GLUON, Result, Size
+from checker.bench.result import IN_GLUON, Result, Size, span
 from checker.bench.roofline import NAMED, Gpu
-from checker.bench.table import span
 
 COLOURS = {"yours": "#D55E00", "solution": "#0072B2", "tuned": "#009E73", IN_GLUON: "#CC79A7"}
 PEER_COLOUR, ROOF_COLOUR = "#999999", "#444444"

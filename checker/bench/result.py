@@ -15,6 +15,11 @@ SCHEMA = 2  # 1: `puzzle` was a number
 IN_GLUON = "tuned, in Gluon"  # the step of a speed track that launches itself, by the name it is timed under
 
 
+def span(low: float, high: float, form: str) -> str:
+    """From one number to another, or only the first if they are nearly the same."""
+    return f"{low:{form}} to {high:{form}}" if high > 1.01 * low else f"{low:{form}}"
+
+
 @dataclass(frozen=True)
 class Timing:
     """One implementation at one size. Times in milliseconds, with a cold L2."""

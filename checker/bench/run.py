@@ -82,12 +82,15 @@ def result_of(outcome: Outcome, extent: Extent, tell: Tell, *, only_predict: boo
     return measure(puzzle_id, sources, extent, tell)
 
 
-def predict(puzzle_id: str, extent: Extent, traffic: Iterable[Traffic] = ()) -> Result:
-    """What the roofline allows on named GPUs: `low` if each byte is moved once, else as counted on the interpreter."""
+def predict(puzzle_id: str, extent: Extent, traffic: Iterable[Traffic] = (), free: int = PLENTY) -> Result:
+    """What the roofline allows on named GPUs: `low` if each byte is moved once, else as counted on the interpreter.
+
+    `free`: bytes that a GPU of that kind is taken to have.
+    """
     puzzle = catalog.load(puzzle_id)
     traffic = list(traffic)
     sizes = []
-    for timed in extent.sizes(puzzle, PLENTY):
+    for timed in extent.sizes(puzzle, free):
         size = size_of(puzzle, timed, traffic)
         timings = []
         for gpu in NAMED:

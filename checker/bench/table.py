@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from checker.bench.result import Result, Size, Timing
+from checker.bench.result import Result, Size, Timing, span
 from checker.course.puzzle import Work
 
 # What ratios are told against, where it was timed; of attention it is SDPA flash.
@@ -112,11 +112,6 @@ def _row(result: Result, size: Size, timing: Timing) -> list[str]:
         f"{result.share(size, timing.median):.1%}",
         f"{peer.median / timing.median:.2f}" if peer else "–",
     ]
-
-
-def span(low: float, high: float, form: str) -> str:
-    """From one number to another, or only the first if they are nearly the same."""
-    return f"{low:{form}} to {high:{form}}" if high > 1.01 * low else f"{low:{form}}"
 
 
 def _peer(size: Size) -> str:

@@ -17,11 +17,12 @@ from html import escape
 from typing import Any
 
 from checker import catalog
+from checker.bench import run as roofline
 from checker.box import here
 from checker.box.exchange import Ending, TooBusy
 from checker.box.host import Host
 from checker.box.parent import Limits
-from checker.browser import drafts, experiments
+from checker.browser import drafts, experiments, predictions
 from checker.browser.words import on_page
 from checker.check import Outcome, Terms, believed, check
 from checker.check.steps import Check
@@ -38,6 +39,7 @@ from checker.trace.run import traced
 
 _HOST = Host(here=True)
 _TERMS = Terms(host=_HOST, targets=())
+_MOST_BYTES = 1 << 30  # of an array that NumPy can have in 32 bits, with room to spare
 Answer = dict[str, Any]
 
 
@@ -143,6 +145,20 @@ def _step(puzzle_id: str, asked: dict[str, Any]) -> Answer:
     return _shown(outcome.verdict) if data is None else {"step": data}
 
 
+def _bench(puzzle_id: str, asked: dict[str, Any]) -> Answer:
+    """What the roofline predicts for GPUs that nobody needs to have."""
+    outcome = _outcome(puzzle_id, asked)
+    if not outcome.verdict.accepted:
+        return {"problem": "Times are predicted once your kernel is accepted. Press Check first."}
+    result = roofline.predict(puzzle_id, roofline.Extent(), outcome.verdict.runs[0].traffic, _MOST_BYTES)
+    return {"html": "".join(predictions.html(result))}
+
+
+def _bug(puzzle_id: str, asked: dict[str, Any]) -> Answer:
+    """The verdict on a bug that somebody has fixed; nothing of it is noted."""
+    return _shown(check(puzzle_id, drafts.submission_of(asked["text"]), _TERMS).verdict)
+
+
 def _run(puzzle_id: str, asked: dict[str, Any]) -> Answer:
     return {"text": experiments.shown(asked["drafts"].get(puzzle_id, ""), asked["cells"], _HOST)}
 
@@ -152,7 +168,7 @@ def _syntax(puzzle_id: str, asked: dict[str, Any]) -> Answer:
     try:
         ast.parse(asked["drafts"].get(puzzle_id, ""))
     except SyntaxError as error:
-        return {"line": error.lineno, "said": error.msg}
+        return {"line": error.lineno or 1, "said": error.msg}
     except (ValueError, RecursionError, MemoryError):
         return {"line": 1, "said": "Python cannot read this"}
     return {}
@@ -172,6 +188,8 @@ _VERBS = {
     "ended": _ended,
     "hint": _hint,
     "predict": _predict,
+    "bench": _bench,
+    "bug": _bug,
     "run": _run,
     "syntax": _syntax,
     "step": _step,

@@ -11,12 +11,12 @@ from checker.course.puzzle import Puzzle
 from checker.submission.read import Submission, Unreadable, cells_in, from_cells, notebook_of
 
 NAME = "editor"  # what reports call it
-_IMPORTS = "import triton\nimport triton.language as tl"  # stands above the editor
+IMPORTS = "import triton\nimport triton.language as tl"  # stands above the editor
 
 
 def submission_of(draft: str) -> Submission:
     """What the editor holds, as a submission; lines count from its first. Raises Unreadable."""
-    return from_cells([("code", _IMPORTS), ("code", draft)], NAME, numbered=False)
+    return from_cells([("code", IMPORTS), ("code", draft)], NAME, numbered=False)
 
 
 def filled(puzzle_id: str, draft: str) -> str:

@@ -14,6 +14,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from checker.box.host import Host
+from checker.browser.drafts import IMPORTS
 from checker.learner.experiment import Ran, asked
 
 _NOTEBOOK = "checker.notebook"  # what lessons import `run` from, which a page does not have
@@ -26,7 +27,7 @@ def shown(code: str, cells: Sequence[str], host: Host) -> str:
 
     The cells above it are run as well, in silence.
     """
-    texts = [code, *cells]
+    texts = [IMPORTS, code, *cells]
     known: dict[str, Any] = {"__name__": "__main__"}
 
     def run(kernel: Any, *arguments: Any, grid: int | Sequence[int] | None = None, **named: Any) -> Ran:

@@ -10,6 +10,7 @@ from checker.commands.arguments import PATH
 from checker.commands.problems import as_misuse, writing
 from checker.course.status import Misuse
 from checker.publish import site as pages
+from checker.publish.site import serving
 
 
 @click.command()
@@ -22,15 +23,21 @@ from checker.publish import site as pages
     help="Where pages find Python: in the site itself, or at Pyodide's public address.",
 )
 @click.option("--serve", is_flag=True, help="Then show it on 127.0.0.1, until Ctrl-C.")
-@click.option("--port", type=click.IntRange(1, 65535), default=pages.PORT, show_default=True, help="Where to show it.")
+@click.option(
+    "--port", type=click.IntRange(1, 65535), default=serving.PORT, show_default=True, help="Where to show it."
+)
 def site(folder: Path, pyodide: str, serve: bool, port: int) -> None:
-    """Write the course to FOLDER as a static site, for any host: what is there is replaced."""
-    with as_misuse(pages.SiteError), writing(folder):
-        pages.build(folder, beside=pyodide == "beside")
+    """Write the course to FOLDER as a static site, for any host: what is there is replaced.
+
+    To be shown, it is written only if something that it is made of has changed.
+    """
+    if not (serve and pages.up_to_date(folder)):
+        with as_misuse(pages.SiteError), writing(folder):
+            pages.build(folder, beside=pyodide == "beside")
     click.echo(f"{folder}: open it with `make site SERVE=1`, or put it on any web server.")
     if serve:
         try:
-            server = pages.server(folder, port)
+            server = serving.server(folder, port)
         except OSError as error:
             raise Misuse(
                 f"Port {port} is not to be had: {error.strerror}. Name another one: PORT={port + 1}."

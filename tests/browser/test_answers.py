@@ -119,11 +119,46 @@ def test_a_worker_that_is_gone_has_a_verdict(page: Page, ending: str, status: st
 def test_pictures_say_what_they_show(page: Page) -> None:
     page.writes(SOLVED)
     page.asks("check")
-    launches = page.beats
-    assert launches > 20
+    assert page.beats > 20
     [picture] = page.asks("trace")["pictures"]
-    assert page.beats == launches + 1  # the launch that is drawn
+    assert page.beats == 1  # the launch that is drawn: what was accepted is not judged again
     assert picture.startswith("<svg ") and "reads per element: x 1" in picture and ":root" not in picture
+
+
+def test_a_prediction_is_of_what_is_accepted_and_a_fixed_bug_is_noted_nowhere(page: Page) -> None:
+    page.writes(WRONG)
+    assert "Press Check first" in page.asks("bench")["problem"]
+    page.writes(SOLVED)
+    table = page.asks("bench")["html"]
+    assert "H100" in table and "8192" in table
+    before = dict(page.progress)
+    assert page.asks("bug", text=f"@triton.jit{WRONG}")["accepted"] is False
+    assert page.asks("bug", text=page.drafts["p1"])["accepted"] and page.progress == before
+
+
+def test_a_cell_runs_after_those_above_it_with_the_kernel_of_the_draft(page: Page) -> None:
+    page.writes(SOLVED)
+    above = (
+        "import numpy as np\nfrom checker.notebook import run\nx = np.array([[1.0, 3.0]], np.float32)\nprint('above')"
+    )
+    call = "x_ptr=x, y_ptr=np.zeros_like(x), x_row_stride=2, y_row_stride=2, n_cols=2, BLOCK_SIZE=2, grid=1"
+    said = page.asks("run", cells=[above, f"run(naive_softmax_kernel, {call})"])["text"]
+    assert "y = [[0.1192 0.8808]]" in said and "above" not in said
+    assert page.asks("run", cells=["x = 1\nx / 0"])["text"] == "Line 2: ZeroDivisionError: division by zero"
+    assert page.asks("run", cells=["x = "])["text"].startswith("Line 1: ")
+    assert page.asks("run", cells=["print('a' * 100_000)"])["text"].endswith(" …")
+    assert page.asks("run", cells=["from checker.notebook import run\nrun('nothing', grid=1)"])["text"].startswith(
+        "✗ No cell"
+    )
+
+
+def test_what_python_cannot_read_is_told_with_its_line(page: Page) -> None:
+    page.drafts["p1"] = "x = 1\nif x\n"
+    assert page.asks("syntax")["line"] == 2
+    page.drafts["p1"] = "x = 1\n"
+    assert "line" not in page.asks("syntax")
+    page.drafts["p1"] = "\0"
+    assert page.asks("syntax")["line"] == 1
 
 
 def test_steps_are_those_of_a_draft_and_what_is_accepted_is_not_judged_again(page: Page) -> None:

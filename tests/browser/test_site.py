@@ -89,11 +89,11 @@ class Bench:
 
     @property
     def text(self) -> str:
-        return "\n".join(self.page.locator(".workbench .cm-line").all_inner_texts()).replace("\n\n", "\n")
+        return "\n".join(self.page.locator(".wb-editor .cm-line").all_inner_texts()).replace("\n\n", "\n")
 
     def write(self, text: str) -> None:
         """Type over everything, as a paste does."""
-        self.page.locator(".workbench .cm-content").fill(text)
+        self.page.locator(".wb-editor .cm-content").fill(text)
 
     def report(self, press: Callable[[], None]) -> str:
         """What the report says after a check."""
@@ -145,7 +145,7 @@ def test_kernels_are_judged_and_a_page_is_never_lost(context: Any, site: str) ->
 
     # With the keyboard alone: Tab indents, after Escape it leaves.
     bench.write(code("p1_naive_softmax"))
-    bench.page.focus(".workbench .cm-content")
+    bench.page.focus(".wb-editor .cm-content")
     assert "100/100" in bench.report(lambda: bench.press("Control+Enter"))
     assert "cm-content" in bench.focused()
     bench.press("Escape", "Tab")
@@ -158,7 +158,7 @@ def test_kernels_are_judged_and_a_page_is_never_lost(context: Any, site: str) ->
         bench.press("Tab")
         if len(reached) > 20 or "wb-next" in reached:
             break
-    assert reached == ["check", "hint", "predict", "step", "trace", "reset", "wb-solution", "wb-next"]
+    assert reached == ["check", "hint", "predict", "step", "trace", "speed", "bug", "reset", "wb-solution", "wb-next"]
     bench.said("Accepted.")
 
     # What is earned.
@@ -169,6 +169,25 @@ def test_kernels_are_judged_and_a_page_is_never_lost(context: Any, site: str) ->
     bench.page.click("button[name=predict]")
     bench.press("2", "Enter")
     bench.page.wait_for_function("document.querySelector('.wb-answers').textContent.includes('You said 2.')")
+
+    # How fast it could be, and a bug to find: both are there once it is solved.
+    bench.page.click("button[name=speed]")
+    bench.page.wait_for_selector(".wb-speed table")
+    assert "H100" in bench.page.inner_text(".wb-speed") and "GB/s" in bench.page.inner_text(".wb-speed")
+    bench.page.click("button[name=bug]")
+    [blamed, *_] = bench.page.evaluate(
+        "JSON.parse(document.querySelector('.workbench-data').textContent).bugs[0].lines"
+    )
+    for line, words in ((blamed + 100, "It is another line."), (blamed, "That is the line.")):
+        bench.page.fill(".wb-bug input", str(line))
+        bench.page.click(".wb-bug form button")
+        bench.said(words)
+    fixed = bench.page.get_by_role("button", name="Check the fix")
+    fixed.click()
+    bench.said("There still is a mistake.")
+    bench.page.locator(".wb-bug .cm-content").fill(code("p1_naive_softmax"))
+    fixed.click()
+    bench.said("Fixed.")
 
     # The lesson's experiments, with this kernel: what is above a cell is run as well.
     bench.page.click(".run-cell button")

@@ -99,9 +99,9 @@ def keys_seen(case: Case) -> Array:
 def forward_budget(case: Case) -> Mapping[str, Budget]:
     """Q once; of K and V, for each tile of queries, the tiles that it sees any of; O and LSE stored once."""
     heads, n_q, d = case.tensors["q_ptr"].values.shape
-    seen = int(heads * d * keys_seen(case).sum())
+    seen = heads * d * int(keys_seen(case).sum())
     # Programs share no registers.
-    kv = Budget(seen, least_loads=int(heads * d * keys_needed(case).sum()), anew="each tile of queries")
+    kv = Budget(seen, least_loads=heads * d * int(keys_needed(case).sum()), anew="each tile of queries")
     q = Budget(loads=heads * n_q * d)
     outputs = {"o_ptr": Budget(stores=heads * n_q * d), "lse_ptr": Budget(stores=heads * n_q)}
     return in_tiles(case, {"q_ptr": q, "k_ptr": kv, "v_ptr": kv, **outputs})

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -15,8 +13,8 @@ from checker.publish import bundle
 from checker.publish.site import pages
 from checker.publish.site.assets import AssetError, copy_into
 
+MADE_OF = ("benchmarks/results", "checker", "docs", "puzzles", "solutions")
 SOURCES = Path("docs", "site")  # settings, templates, and what runs in the browser
-PORT = 8000  # always the same: a browser keeps drafts and progress for an address
 
 
 class SiteError(Exception):
@@ -52,11 +50,10 @@ def build(folder: Path, root: Path = ROOT, *, beside: bool = True) -> None:
         shutil.copytree(site, folder)
 
 
-class _Server(ThreadingHTTPServer):
-    def handle_error(self, *_: object) -> None:
-        """Say nothing: a browser that leaves a page breaks off what it had asked for."""
-
-
-def server(folder: Path, port: int = PORT) -> ThreadingHTTPServer:
-    """What shows a folder to browsers on this machine. Raises OSError if the port is taken."""
-    return _Server(("127.0.0.1", port), partial(SimpleHTTPRequestHandler, directory=folder))
+def up_to_date(folder: Path, root: Path = ROOT) -> bool:
+    """Whether a site is newer than all that it is made of."""
+    built = folder / "app" / "files.json"
+    if not built.exists():
+        return False
+    made_of = (path for name in MADE_OF for path in (root / name).rglob("*") if path.suffix != ".pyc")
+    return max(path.stat().st_mtime for path in made_of) < built.stat().st_mtime

@@ -17,8 +17,10 @@ from pathlib import Path
 from checker import catalog
 from checker.browser.words import on_page
 from checker.course import places
+from checker.course.edits import code_of
 from checker.course.ladder import LADDER, Rung
 from checker.course.lesson import Hint, emptied, hints, kernel_cell, script_cells
+from checker.learner.bugs import Bug, bugs_of
 
 CHAPTERS = {
     "w1": "Warm-up",
@@ -147,6 +149,8 @@ def _workbench(rung: Rung, stub: str, steps: Sequence[Hint], cells: Sequence[tup
         "seconds": PATIENCE,
         "questions": [{"name": question.name, "asks": question.asks} for question in catalog.load(rung.id).questions],
         "hints": len(steps),
+        "bugs": [{"text": code_of(bug.text), "lines": _lines_of(bug)} for bug in bugs_of(rung.id, root)],
+        "timed": catalog.load(rung.id).timed is not None,
         "cells": [{"code": text, "runs": runs} for text, runs in cells],
         "trace": True,
         "solution": f"../solutions/{rung.stem}.html" if places.solution(rung.id, root).exists() else None,
@@ -164,6 +168,12 @@ def _workbench(rung: Rung, stub: str, steps: Sequence[Hint], cells: Sequence[tup
         data=json.dumps(data, ensure_ascii=False).replace("<", "\\u003c"),  # so that no text of ours ends the script
         hints="\n".join(folded),
     )
+
+
+def _lines_of(bug: Bug) -> list[int]:
+    """The lines to blame, counted from the first of its kernels: the editor begins there."""
+    before = bug.text[: bug.text.index(code_of(bug.text))].count("\n")
+    return [line - before for line in bug.lines]
 
 
 def _solution(rung: Rung, root: Path) -> str:

@@ -2,6 +2,7 @@
 
 import { editor } from "./editor.js";
 import { Judge, Unavailable } from "./judge.js";
+import { Bugs } from "./bugs.js";
 import { Cells } from "./cells.js";
 import { stepper } from "./step.js";
 import { draft, drafts, onOtherDraft, onProgress, progress, saveDraft, saveProgress, solved } from "./store.js";
@@ -10,7 +11,7 @@ const SAID = { "not-started": "Nothing to check yet.", "too-busy": "Nothing was 
 const PAUSE = 300; // milliseconds without typing until the draft is saved
 const LONGER = 900; // and until Python is asked whether it can read it
 const LOADING = "Loading Python …";
-const SHOWN = ["told", "report", "step", "pictures", "answers"]; // of one text of the editor
+const SHOWN = ["told", "report", "step", "pictures", "speed", "answers"]; // of one text of the editor
 
 const FRAME = `
 <p class="wb-up"></p>
@@ -24,6 +25,8 @@ const FRAME = `
   <button type="button" name="predict" aria-expanded="false">Predict</button>
   <button type="button" name="step">Step</button>
   <button type="button" name="trace">Trace</button>
+  <button type="button" name="speed" hidden>Speed</button>
+  <button type="button" name="bug" hidden>Find a bug</button>
   <button type="button" name="reset">Reset</button>
   <a class="wb-solution" hidden>Solution</a>
   <a class="wb-next" hidden>Next puzzle</a>
@@ -46,6 +49,8 @@ const FRAME = `
 <section class="wb-told" aria-label="Hint" hidden></section>
 <section class="wb-report" aria-label="Report" hidden></section>
 <section class="wb-step" aria-label="Step" hidden></section>
+<section class="wb-speed" aria-label="Speed" hidden></section>
+<section class="wb-bug" aria-label="A bug to find" hidden></section>
 <section class="wb-pictures" aria-label="Trace" tabindex="0" hidden></section>
 `;
 
@@ -79,6 +84,7 @@ class Workbench {
     this.#report();
     const run = (cells) => this.#ask("run", "Running …", { cells });
     this.cells = new Cells(data.cells, run);
+    this.bugs = new Bugs(this.part("bug"), data.bugs, (text) => this.#ask("bug", "Checking …", { text }));
     this.part("up").append(made("b", { textContent: `${data.puzzle}: ${data.title}` }), " · ", made("a", { href: `${data.root}index.html`, textContent: "All puzzles" }));
     this.#inSight();
     this.#otherTabs();
@@ -198,6 +204,8 @@ class Workbench {
       link.hidden = !target || !solved(this.data.puzzle);
       if (!link.hidden) link.href = target;
     }
+    this.button("speed").hidden = !this.data.timed || !solved(this.data.puzzle);
+    this.button("bug").hidden = !this.data.bugs.length || !solved(this.data.puzzle);
   }
 
   // What the judge is asked
@@ -254,7 +262,7 @@ class Workbench {
     const stop = this.button("stop");
     if (!is && document.activeElement === stop) this.button("check").focus();
     stop.hidden = !is;
-    for (const one of document.querySelectorAll(".run-cell button, [name=check], [name=hint], [name=step], [name=trace], .wb-files button, .wb-predict button")) {
+    for (const one of document.querySelectorAll(".run-cell button, [name=check], [name=hint], [name=step], [name=trace], [name=speed], .wb-bug button, .wb-files button, .wb-predict button")) {
       one.ariaDisabled = is; // and not `disabled`, which would lose the focus
     }
   }
@@ -292,6 +300,13 @@ class Workbench {
     this.#show("step", " ");
     stepper(this.part("step"), answer.step).root.focus({ preventScroll: true });
     this.#said("The steps are below. The arrow keys go forwards and backwards.");
+  }
+
+  async #speed() {
+    const answer = await this.#ask("bench", "Predicting …");
+    if (!answer?.html) return;
+    this.#show("speed", answer.html);
+    this.#said("The prediction is below.");
   }
 
   async #trace() {
@@ -391,6 +406,8 @@ class Workbench {
       hint: () => this.#hint(),
       step: () => this.#step(),
       trace: () => this.#trace(),
+      speed: () => this.#speed(),
+      bug: () => this.bugs.open(),
       again: () => this.#load().catch(() => {}),
       py: () => this.#download("py"),
       ipynb: () => this.#download("ipynb"),

@@ -1,0 +1,28 @@
+"""What the roofline predicts, as a page has it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+
+from checker.bench.result import Result, Size, span
+
+ABOUT = (
+    "The least time that a GPU needs which does nothing else: first if every byte is moved once, then with the "
+    "traffic that was counted of your kernel. Real kernels take longer."
+)
+
+
+def html(result: Result) -> Iterator[str]:
+    """A table for each size, fastest GPU first."""
+    yield f"<p>{ABOUT}</p>"
+    for size in result.sizes:
+        rows = "".join(map("<tr>{}</tr>".format, _rows(size)))
+        heads = f"<tr><th scope=col>GPU</th><th scope=col>ms at best</th><th scope=col>{size.unit}</th></tr>"
+        yield f"<table><caption>{escape(size.name)}</caption><thead>{heads}</thead><tbody>{rows}</tbody></table>"
+
+
+def _rows(size: Size) -> Iterator[str]:
+    for timing in size.ordered:
+        speed = span(size.speed(timing.high), size.speed(timing.low), ".0f")
+        yield f"<td>{escape(timing.name)}</td><td>{span(timing.low, timing.high, '.3g')}</td><td>{speed}</td>"

@@ -1,0 +1,41 @@
+/* Kernels with one mistake each, to be found once the puzzle is solved: first say where, then fix it. */
+
+import { made } from "./draw.js";
+import { editor } from "./editor.js";
+
+export class Bugs {
+  #next = 0;
+
+  /** `check`: what gives the answer to a text. */
+  constructor(part, bugs, check) {
+    this.part = part;
+    this.bugs = bugs;
+    this.check = check;
+  }
+
+  /** Show the next bug. */
+  open() {
+    const number = this.#next++ % this.bugs.length, { text, lines } = this.bugs[number];
+    const said = made("p", { role: "status" }), report = made("div"), frame = made("div");
+    const guess = made("input", { type: "number", min: 1, ariaLabel: "The line that is to blame" });
+    const guessed = (event) => {
+      event.preventDefault();
+      const right = lines.includes(Number(guess.value));
+      said.textContent = right ? "That is the line. Now fix it, with one edit." : "It is another line. What would a right kernel do there?";
+    };
+    const ask = made("form", { onsubmit: guessed }, "Which line is to blame? ", guess, " ", made("button", {}, "Say"));
+    const fix = made("button", { type: "button", onclick: () => fixed() }, "Check the fix");
+    const title = made("h3", {}, `Bug ${number + 1} of ${this.bugs.length}`);
+    this.part.replaceChildren(title, made("p", {}, "There is one mistake in this kernel."), frame, ask, said, fix, report);
+    this.part.hidden = false;
+    const code = editor(frame, text, `Bug ${number + 1}`, { checks: () => fixed() });
+    const fixed = async () => {
+      const answer = await this.check(code.text());
+      if (!answer?.html) return;
+      report.innerHTML = answer.html;
+      said.textContent = answer.accepted ? "Fixed." : "There still is a mistake.";
+    };
+    this.part.scrollIntoView({ block: "nearest" });
+    code.focus();
+  }
+}
