@@ -22,8 +22,8 @@ ROOT = Path(__file__).parents[2]
 TABLE = Path(__file__).with_name("table.md")
 MINORS = range(10, 15)  # Python 3.10 to 3.14
 OLDEST_NUMPY = "2.0.0"
-# What a hosted notebook has (Colab, November 2026), on Python 3.13.
-HOSTED = ("ipython==7.34.0", "rich==13.9.4", "matplotlib==3.10.0", "ipykernel")
+# What a hosted notebook has (Colab, November 2026), on Python 3.13; nbclient runs its first cell.
+HOSTED = ("ipython==7.34.0", "rich==13.9.4", "matplotlib==3.10.0", "ipykernel", "nbclient")
 # What the judge reaches is the same on all of them, and takes a quarter of the time; and so is waiting for a save.
 # Grading needs its tools, and PyTorch besides: the course that it grades has such puzzles.
 LEFT_OUT = (
