@@ -89,7 +89,7 @@ test-costs: $(call layer,test) ## for authors: measure what tests cost, all or T
 mutants: $(call layer,test) ## wrong kernels made by machine, of PUZZLE=p4 or of all: all must be refused (SLICE=3: a fiftieth)
 	@"$(bin)/python" -m tests.mutation $(call argument,PUZZLE) $(call option,--slice,SLICE)
 
-versions: $(call layer,test) ## the tests on every Python, triton and numpy supported (PYTHONS="python3.10 …", ONLY=hosted or newest): half an hour
+versions: $(call layer,test) ## the tests on every Python, triton and numpy supported (PYTHONS="python3.10 …", ONLY=hosted, hub or newest): half an hour
 	@"$(bin)/python" -m tests.versions $(call option,--only,ONLY) $$PYTHONS
 
 locks: $(call layer,test) ## for authors: pin all packages by hash again, after a change of constraints.txt

@@ -18,11 +18,13 @@ import pytest
 from checker.course import ladder, places
 from tests.chromium import blank_page
 from tests.colours import contrast
-from tests.conftest import ROOT, importable
+from tests.conftest import ROOT, check_kernel, importable
+from tests.kernels import named
 
 FIGURES = ROOT / "docs" / "figures"
 BUILT = ("verdict.svg", "trace.svg")  # by `python -m checker build`, which has tests of its own
-DRAWN = sorted(path for path in FIGURES.glob("*.svg") if path.name not in BUILT)
+MOVING = FIGURES / "at_work.svg"
+DRAWN = sorted(path for path in FIGURES.glob("*.svg") if path.name not in (*BUILT, MOVING.name))
 SHOWN = re.compile(r"!\[([^\]]*)\]\(\.\./docs/figures/([^)\s]+)\)")
 MOST_BYTES = 60_000
 RULE = re.compile(r'\[style\*="(fill|stroke): (#\w{6})"\], \[\1="\2"\] \{ \1: (#\w{6}) !important \}')
@@ -75,7 +77,8 @@ def test_the_figures_are_drawn_by_their_code(tmp_path: Path) -> None:
     shutil.copytree(FIGURES, copy, ignore=shutil.ignore_patterns("*.svg", "*.png", "__pycache__"))
     environment = {**os.environ, "MPLBACKEND": "agg"}
     subprocess.run([sys.executable, str(copy / "draw.py")], check=True, env=environment, capture_output=True)
-    assert sorted(path.name for path in copy.glob("*.svg")) == [path.name for path in DRAWN]
+    assert {path.name for path in copy.glob("*.svg")} == {path.name for path in (*DRAWN, MOVING)}
+    assert (copy / MOVING.name).read_text() == MOVING.read_text(), "run docs/figures/draw.py"
     for path in DRAWN:
         there, drawn = path.read_text(encoding="utf-8"), (copy / path.name).read_text(encoding="utf-8")
         assert dark_of(there) == dark_of(drawn), path.name
@@ -115,3 +118,57 @@ def test_a_browser_shows_a_figure_as_its_reader_likes(scheme: str) -> None:
     light = "#ffffff"
     paper = light if scheme == "light" else dark_of(data.decode())["fill", light]
     assert "#{:02x}{:02x}{:02x}".format(*shown.getpixel((2, 2))) == paper
+
+
+def test_the_picture_that_moves_is_small_and_says_what_it_shows() -> None:
+    svg = MOVING.read_text(encoding="utf-8")
+    assert len(svg.encode()) < 40_000
+    assert not re.search(r"<script|<image|href=|url\(|@import", svg)
+    root = ElementTree.fromstring(svg)
+    named = {element.get("id"): "".join(element.itertext()) for element in root.iter() if element.get("id")}
+    assert all(len(named[part]) >= 40 for part in (root.get("aria-labelledby") or "").split())
+    described = (ROOT / "docs" / "site" / "index.md").read_text(encoding="utf-8")
+    assert f"![{named['words']}](../figures/{MOVING.name})" in described
+
+
+def test_the_picture_that_moves_can_be_read_in_light_and_in_dark() -> None:
+    found = re.findall(r"svg \{ color: (\S+); --paper: (\S+); --good: (\S+); --bad: (\S+) \}", MOVING.read_text())
+    assert len(found) == 2
+    for ink, paper, good, bad in found:
+        assert min(contrast(paper, colour) for colour in (ink, good, bad)) >= 4.5
+
+
+def test_the_picture_that_moves_shows_what_the_checker_says() -> None:
+    verdict = check_kernel(named("p1_padding_loaded_as_zero"))
+    [finding] = verdict.findings
+    shown = " ".join("".join(element.itertext()) for element in ElementTree.parse(MOVING).iter() if element.text)
+    assert f"{verdict.earned}/{verdict.possible}" in shown and f"{finding.title}." in shown
+    assert "25.5 instead of 24.5" in finding.explanation and "25.5 instead of 24.5" in shown
+
+
+SEEN = """seconds => {
+    for (const one of document.getAnimations()) { one.pause(); one.currentTime = 1000 * seconds; }
+    const words = [...document.querySelectorAll("text")];
+    return words.filter(one => getComputedStyle(one).opacity > 0.5).map(one => one.textContent);
+}"""
+
+
+def test_a_picture_moves_unless_its_reader_or_the_page_wants_it_still() -> None:
+    with blank_page() as page:
+
+        def seen(address: str, seconds: float = 0) -> list[str]:
+            page.goto("about:blank")  # a file is not loaded again for another fragment
+            page.goto(address)
+            words: list[str] = page.evaluate(SEEN, seconds)
+            return words
+
+        page.emulate_media(reduced_motion="no-preference")
+        address = MOVING.as_uri()
+        wrong, mistake, right = "0.0)", "The padding is counted in the sum.", "✓ accepted  100/100"
+        assert not {wrong, mistake, right} & {*seen(address, 0.1)}
+        assert {wrong, mistake, right} & {*seen(address, 9)} == {wrong, mistake}
+        end = seen(address, 21)
+        assert {wrong, mistake, right} & {*end} == {mistake, right}
+        assert seen(f"{address}#still") == end
+        page.emulate_media(reduced_motion="reduce")
+        assert seen(address) == end

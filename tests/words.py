@@ -1,35 +1,16 @@
 """How long the lessons are: words of prose before *Your turn*, and in all.
 
 make words    or    python -m tests.words
-
-Code, tables, pictures and displayed formulas are no prose. Inline code and formulas are: they are read like words.
 """
 
 from __future__ import annotations
 
-import re
-
 from checker.course import ladder, places
-from checker.course.lesson import script_cells
+from checker.course.lesson import prose, script_cells
 
 MOST = dict.fromkeys(ladder.RUNGS, 900) | dict.fromkeys(("w2", "w3", "p1", "p2", "p3", "p4"), 600)
 MOST |= {"w1": 500} | dict.fromkeys(("a1", "a2", "a4", "p7"), 1000)  # before *Your turn*
 MOST_IN_ALL = 25_000  # of all lessons together
-_NO_PROSE = (
-    (r"^```.*?^```\n?", re.DOTALL | re.MULTILINE),
-    (r"^\|.*\n?", re.MULTILINE),
-    (r"!\[.*?\]\(.*?\)", re.DOTALL),
-    (r"\$\$.*?\$\$", re.DOTALL),
-    (r"(?<=\])\([^)]*\)", re.DOTALL),
-    (r"<!--.*?-->|</?\w+>", re.DOTALL),
-)
-
-
-def prose(markdown: str) -> int:
-    """How many words of prose a text has."""
-    for pattern, flags in _NO_PROSE:
-        markdown = re.sub(pattern, " ", markdown, flags=flags)
-    return sum(bool(re.search(r"\w", word)) for word in markdown.split())
 
 
 def words(puzzle_id: str) -> tuple[int, int]:

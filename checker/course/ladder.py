@@ -22,6 +22,7 @@ class Rung:
     pytorch: bool = False  # what is written is PyTorch, and no kernel
     launches: tuple[str, ...] = ()  # the puzzles whose kernels it launches: the learner's own, so that nobody grades it
     helps: str = ""  # when to take it, if it stands beside the spine
+    gives: str = ""  # what one does there, in a sentence, if it is of the spine
 
     @property
     def stem(self) -> str:
@@ -30,14 +31,44 @@ class Rung:
 
 
 LADDER = (
-    Rung("w1", "vector_add", "Vector addition"),
+    Rung(
+        "w1",
+        "vector_add",
+        "Vector addition",
+        gives="Your first kernel: each program finds its own part of a vector, and a mask ends the last one.",
+    ),
     Rung("w2", "row_sum", "Row sums", helps="before p1, if strides or sums are new to you"),
     Rung("w3", "transpose", "The transpose", helps="before p4, if tiles of a matrix are new to you"),
-    Rung("p1", "naive_softmax", "Naive softmax"),
-    Rung("p2", "safe_softmax", "Safe softmax, three passes"),
-    Rung("p3", "online_softmax", "Online softmax, two passes"),
-    Rung("p4", "tiled_softmax", "Tiled softmax"),
-    Rung("a1", "matmul", "Matrix product in tiles"),
+    Rung(
+        "p1",
+        "naive_softmax",
+        "Naive softmax",
+        gives="Each row has a program, and you decide what its padding holds.",
+    ),
+    Rung(
+        "p2",
+        "safe_softmax",
+        "Safe softmax, three passes",
+        gives="The maximum is taken off first, so nothing overflows, and a row may be longer than a block.",
+    ),
+    Rung(
+        "p3",
+        "online_softmax",
+        "Online softmax, two passes",
+        gives="The maximum and the sum in one pass: the idea behind FlashAttention.",
+    ),
+    Rung(
+        "p4",
+        "tiled_softmax",
+        "Tiled softmax",
+        gives="A program has several rows, so its tile has two masks.",
+    ),
+    Rung(
+        "a1",
+        "matmul",
+        "Matrix product in tiles",
+        gives="You multiply matrices tile by tile, and sum in fp32.",
+    ),
     Rung(
         "a2",
         "attention_in_pytorch",
@@ -51,8 +82,18 @@ LADDER = (
         "Attention in two passes",
         helps="before p5, for heads and masks by themselves",
     ),
-    Rung("p5", "flash_attention_1", "FlashAttention-1"),
-    Rung("p6", "flash_attention_2", "FlashAttention-2, full and causal"),
+    Rung(
+        "p5",
+        "flash_attention_1",
+        "FlashAttention-1",
+        gives="Softmax and products together: attention that never stores its scores.",
+    ),
+    Rung(
+        "p6",
+        "flash_attention_2",
+        "FlashAttention-2, full and causal",
+        gives="The loops turned around: the output stays on the chip, and hidden tiles are skipped.",
+    ),
     Rung(
         "a4",
         "backward_in_pytorch",
@@ -60,7 +101,12 @@ LADDER = (
         pytorch=True,
         helps="before p7, for the gradients before the kernels",
     ),
-    Rung("p7", "causal_backward", "The causal backward pass"),
+    Rung(
+        "p7",
+        "causal_backward",
+        "The causal backward pass",
+        gives="You compute the scores again, and from them the gradients of q, k and v.",
+    ),
     Rung(
         "c1",
         "tiny_gpt",

@@ -11,6 +11,14 @@ from typing import Any
 from checker.course.puzzle import Puzzle
 
 GAP = "FILL IN"  # marks in a stub what is left to write
+_NO_PROSE = (
+    (r"^```.*?^```\n?", re.DOTALL | re.MULTILINE),
+    (r"^\|.*\n?", re.MULTILINE),
+    (r"!\[.*?\]\(.*?\)", re.DOTALL),
+    (r"\$\$.*?\$\$", re.DOTALL),
+    (r"(?<=\])\([^)]*\)", re.DOTALL),
+    (r"<!--.*?-->|</?\w+>", re.DOTALL),
+)
 _HINT = re.compile(r"<details><summary>\d+: (.*?)</summary>(.*?)</details>", re.DOTALL)
 
 
@@ -173,3 +181,13 @@ def hints(cells: Sequence[tuple[str, str]]) -> tuple[Hint, ...]:
     lesson = "\n\n".join(text for kind, text in cells if kind == "markdown")
     found = enumerate(_HINT.findall(lesson), start=1)
     return tuple(Hint(level, title.strip(), text.strip()) for level, (title, text) in found)
+
+
+def prose(markdown: str) -> int:
+    """How many words of prose a text has.
+
+    Code, tables, pictures and displayed formulas are none. Inline code and formulas are: they are read like words.
+    """
+    for pattern, flags in _NO_PROSE:
+        markdown = re.sub(pattern, " ", markdown, flags=flags)
+    return sum(bool(re.search(r"\w", word)) for word in markdown.split())

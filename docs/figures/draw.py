@@ -1,6 +1,7 @@
 """Draws the figures of the lessons and of the background pages: `python docs/figures/draw.py` writes them as SVG.
 
-Each function of the modules beside this one that is named below draws one figure, into a file of its name.
+Each function of the modules beside this one that is named below draws one figure, into a file of its name. The picture
+that moves is no drawing of matplotlib's.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import matplotlib as mpl
+from at_work import at_work
 from attention import (
     backward_kernels,
     backward_tiles,
@@ -62,6 +64,7 @@ def main() -> None:
             figure = draw()
             (HERE / f"{draw.__name__}.svg").write_text(svg(figure), encoding="utf-8", newline="\n")
             plt.close(figure)
+    (HERE / "at_work.svg").write_text(at_work(), encoding="utf-8", newline="\n")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -11,10 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from checker import catalog
 from checker.box.inside.gpu import cuda, driver
 from checker.box.protocol.launch import Launch, TensorArgument
 from checker.box.protocol.results import MARKS
-from tests.conftest import ROOT
+from checker.course import places
+from tests.conftest import ROOT, STEMS_OF_KERNELS
 
 LAYOUTS = [
     ((6, 5), (7, 1)),
@@ -187,6 +190,64 @@ def test_a_launch_takes_fewer_stages_on_a_small_gpu(shared: int, stages: int, sa
     taken, told = done.stdout.split("\n")[:2]
     assert int(taken) == stages
     assert told.startswith(said) and "num_stages" not in told
+
+
+ON_A_T4 = """
+import dataclasses, json, sys
+from pathlib import Path
+from checker import catalog
+from checker.box.inside.gpu import cuda, driver, jobs
+from checker.box.protocol.fitting import smallest_tiles, tile
+from checker.course.case import for_gpu
+from checker.judge.asked import launch_of
+
+Path("submission.py").write_text(text := Path(sys.argv[1]).read_text())
+puzzle = catalog.load(sys.argv[2])
+jobs.gpu = dataclasses.replace(jobs.gpu, capability=75, shared=int(sys.argv[3]))
+kernels = cuda.load_kernels("submission.py", text, [kernel.name for kernel in puzzle.kernels])
+usual = [case for case in puzzle.cases(puzzle.draw()) if not case.once]
+cases = [for_gpu(case) for case in (*usual, *puzzle.large_cases(puzzle.draw()))]
+cuda._smallest.update(smallest_tiles((case.kernel, case.constexprs) for case in cases))
+fitting, found = set(), {}
+for case in sorted(cases, key=lambda case: tile(case.constexprs), reverse=True):
+    kind = (case.kernel, *(tensor.type for tensor in case.tensors.values()), case.constexprs.get("D"))
+    said = "fits" if kind in fitting else "no room"  # what is smaller fits as well
+    try:
+        if kind not in fitting:
+            cuda._run(kernels[case.kernel], launch_of(case, puzzle), {})
+    except cuda.TileTooLarge:
+        said = "left out"
+    except cuda.OutOfResources:
+        pass
+    except driver.DriverError:  # it was compiled, and is to be loaded
+        said = "fits"
+        fitting.add(kind)
+    for name in case.proves:
+        found.setdefault(name, set()).add(said)
+print(json.dumps({name: sorted(said) for name, said in found.items()}))
+"""
+
+
+def on_a_t4(puzzle_id: str, folder: Path, shared: int = 64 << 10) -> dict[str, list[str]]:
+    """By property, what becomes of the launches that show it, in a check of the solution on such a card."""
+    variables = {"PATH": "/usr/bin:/bin", "TRITON_CACHE_DIR": str(folder), "PYTHONPATH": str(ROOT)}
+    line = [sys.executable, "-c", ON_A_T4, str(places.solution(puzzle_id)), puzzle_id, str(shared)]
+    done = subprocess.run(line, env=variables, cwd=folder, check=True, capture_output=True, text=True)
+    found: dict[str, list[str]] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.parametrize("puzzle_id", STEMS_OF_KERNELS)
+def test_on_a_t4_a_launch_has_room_or_is_left_out_and_every_property_is_shown(puzzle_id: str, tmp_path: Path) -> None:
+    """64 KB of shared memory, and no tensor cores that Triton uses. No GPU is needed to see it."""
+    found = on_a_t4(puzzle_id, tmp_path)
+    assert found.keys() == {one.name for one in catalog.load(puzzle_id).properties}
+    for name, said in found.items():
+        assert "fits" in said and "no room" not in said, name
+
+
+def test_on_a_card_with_next_to_nothing_a_solution_has_no_room(tmp_path: Path) -> None:
+    assert any("no room" in said for said in on_a_t4("a1", tmp_path, 1 << 10).values())
 
 
 def test_a_launch_that_would_print_many_lines_prints_nothing(tmp_path: Path) -> None:

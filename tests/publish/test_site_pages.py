@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import shutil
@@ -143,6 +144,28 @@ def test_the_front_page_leads_up_the_ladder(pages: dict[str, Page], built_site: 
     assert re.findall(r'<li data-puzzle="(\w+)" class="toctree-l1', sidebar) == list(ladder.RUNGS)
 
 
+def test_each_puzzle_says_what_it_gives_and_takes_or_when_to_take_it(built_site: Path) -> None:
+    text = (built_site / "index.html").read_text()
+    found = re.findall(r'<li data-puzzle="(\w+)"( data-pytorch)?( class="beside")?><a.*?</a>(.*?)</li>', text)
+    assert [entry for entry, *_ in found] == list(ladder.RUNGS)
+    minutes = {}
+    for entry, in_pytorch, beside, tagged in found:
+        said, rung = html.unescape(re.sub(r"<.*?>", " ", tagged)), ladder.RUNGS[entry]
+        assert (bool(in_pytorch), bool(beside)) == (rung.pytorch, entry not in ladder.SPINE)
+        assert (f"take it {rung.helps}" if beside else rung.gives) in said
+        if taken := re.search(r"about (\d+) minutes", said):
+            minutes[entry] = int(taken[1])
+    assert minutes.keys() == STEMS_OF_KERNELS.keys()
+    assert all(taken % 5 == 0 for taken in minutes.values())
+    assert 10 <= minutes["w1"] < minutes["p5"] < minutes["p7"] <= 180
+
+
+def test_the_spine_says_in_a_sentence_what_each_puzzle_gives() -> None:
+    for rung in ladder.LADDER:
+        assert bool(rung.gives) == (rung.id in ladder.SPINE)
+        assert not rung.gives or (rung.gives.endswith(".") and rung.gives.count(". ") == 0)
+
+
 def test_a_solution_is_shut_and_not_searched(built_site: Path) -> None:
     index = json.loads((built_site / "searchindex.js").read_text().removeprefix("Search.setIndex(").removesuffix(")"))
     pages = {word: [found] if isinstance(found, int) else found for word, found in index["terms"].items()}
@@ -163,6 +186,7 @@ def test_without_solutions_there_are_no_such_pages(tmp_path: Path) -> None:
     made = importable("checker.publish.site").pages.pages(tmp_path)
     assert not [page for page in made if page.startswith("solutions/")]
     assert '"solution": null' in made["puzzles/p1_naive_softmax.md"]
+    assert "minutes" not in made["index.md"]  # nobody knows how much there is to write
 
 
 def test_a_folder_that_holds_something_else_is_left_alone(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 Each combination gets a virtual environment of its own, without torch and grading: what needs them is the same on all.
 Pythons that are not named are looked for on PATH; a version that cannot be had stands in the table as such. Takes
-minutes a combination.
+minutes a combination. Last, `hub` tries the course on a JupyterHub.
 """
 
 from __future__ import annotations
@@ -18,12 +18,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.versions import hub
+
 ROOT = Path(__file__).parents[2]
 TABLE = Path(__file__).with_name("table.md")
 MINORS = range(10, 15)  # Python 3.10 to 3.14
 OLDEST_NUMPY = "2.0.0"
-# What a hosted notebook has (Colab, November 2026), on Python 3.13.
-HOSTED = ("ipython==7.34.0", "rich==13.9.4", "matplotlib==3.10.0", "ipykernel")
+# What a hosted notebook has (Colab, November 2026), on Python 3.13; nbclient runs its first cell.
+HOSTED = ("ipython==7.34.0", "rich==13.9.4", "matplotlib==3.10.0", "ipykernel", "nbclient")
 # What the judge reaches is the same on all of them, and takes a quarter of the time; and so is waiting for a save.
 # Grading needs its tools, and PyTorch besides: the course that it grades has such puzzles.
 LEFT_OUT = (
@@ -108,11 +110,19 @@ def ran(python: Path, suite: tuple[str, ...]) -> str:
     return ", ".join(counted) or "did not run"
 
 
+def on_a_hub(python: Path) -> str:
+    """A line on how that went."""
+    try:
+        return f"{hub.tried(python)}."
+    except (AssertionError, subprocess.CalledProcessError) as error:
+        return f"On a JupyterHub something failed: {error}"
+
+
 def main() -> int:
     """Run all; 1 if a test failed anywhere."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("pythons", nargs="*", type=Path, help="interpreters to use instead of those on PATH")
-    parser.add_argument("--only", choices=["hosted", "newest"], help="one combination, which writes no table")
+    parser.add_argument("--only", choices=["hosted", "hub", "newest"], help="one of them, which writes no table")
     asked = parser.parse_args()
     found = pythons(asked.pythons)
     if len(found.keys() - {sys.version_info.minor}) < 2:
@@ -137,6 +147,11 @@ def main() -> int:
         print(lines[-1], flush=True)
         if asked.only is None:
             TABLE.write_text("\n".join([*lines, *missing]) + "\n", encoding="utf-8")  # whatever ends it, this is known
+    if asked.only in (None, "hub"):
+        lines += [*missing, "", on_a_hub(found.get(12, Path(sys.executable)))]
+        print(lines[-1], flush=True)
+        if asked.only is None:
+            TABLE.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return int(any("failed" in line or "error" in line or "did not run" in line for line in lines))
 
 

@@ -19,7 +19,7 @@ from checker.browser.words import on_page
 from checker.course import places
 from checker.course.edits import code_of
 from checker.course.ladder import LADDER, Rung
-from checker.course.lesson import Hint, emptied, hints, kernel_cell, script_cells
+from checker.course.lesson import Hint, emptied, hints, kernel_cell, prose, script_cells
 from checker.learner.bugs import Bug, bugs_of
 
 CHAPTERS = {
@@ -45,6 +45,8 @@ PAGES = {
     "benchmarks/results/speed.md": "How fast the solutions are",
     "docs/guide.md": "On your own machine",
 }
+READ, WRITTEN = 200, 0.5  # words of a lesson, and lines of a kernel, in a minute
+TOO_LARGE = ("b1", "b3")  # to be timed: NumPy has no such arrays in 32 bits
 PATIENCE = 200  # seconds in which a worker may do one launch, or draw, on however slow a machine
 FRONT, INDEX, FIGURES = "docs/site/index.md", "index.md", "docs/figures"
 _LINK = re.compile(r"(!?)\[([^\[\]]*)\]\(([^)\s]+)\)")
@@ -71,7 +73,9 @@ def write(folder: Path, root: Path = places.ROOT) -> None:
 def pages(root: Path = places.ROOT) -> dict[str, str]:
     """The Markdown of each page, by its path in the site's sources."""
     made = {FRONT: (root / FRONT).read_text(encoding="utf-8")}
-    made[FRONT] = made[FRONT].replace("<!-- go on -->", _go_on()).replace("<!-- ladder -->", _ladder()) + _contents()
+    made[FRONT] = (
+        made[FRONT].replace("<!-- go on -->", _go_on()).replace("<!-- ladder -->", _ladder(root)) + _contents()
+    )
     for rung in LADDER:
         made[f"puzzles/{rung.stem}.py"] = lesson(rung, root)
         if places.solution(rung.id, root).exists():
@@ -150,7 +154,7 @@ def _workbench(rung: Rung, stub: str, steps: Sequence[Hint], cells: Sequence[tup
         "questions": [{"name": question.name, "asks": question.asks} for question in catalog.load(rung.id).questions],
         "hints": len(steps),
         "bugs": [{"text": code_of(bug.text), "lines": _lines_of(bug)} for bug in bugs_of(rung.id, root)],
-        "timed": catalog.load(rung.id).timed is not None,
+        "timed": catalog.load(rung.id).timed is not None and rung.id not in TOO_LARGE,
         "cells": [{"code": text, "runs": runs} for text, runs in cells],
         "trace": True,
         "solution": f"../solutions/{rung.stem}.html" if places.solution(rung.id, root).exists() else None,
@@ -186,9 +190,10 @@ def _solution(rung: Rung, root: Path) -> str:
 
 
 def _go_on() -> str:
-    """The link to the first puzzle, which the page's script turns into one to the next."""
+    """The link to the first puzzle, of which the page's script makes one to the next, with how far one is beside it."""
     first = LADDER[0]
-    return f'<p><a id="go-on" class="go-on" href="puzzles/{first.stem}.html">Start with {first.id}</a></p>'
+    link = f'<a id="go-on" class="go-on" href="puzzles/{first.stem}.html">Start with {first.id}</a>'
+    return f'<p>{link} <span id="how-far"></span></p>'
 
 
 def _chapters() -> dict[str, list[Rung]]:
@@ -199,18 +204,41 @@ def _chapters() -> dict[str, list[Rung]]:
     return chapters
 
 
-def _ladder() -> str:
-    """The puzzles as a list, in which the page's script marks those that are solved."""
+def _ladder(root: Path) -> str:
+    """The puzzles as a list, in which the page's script marks those that are solved: the spine, and those beside it."""
     lines = []
     for chapter, rungs in _chapters().items():
-        lines += [f"### {chapter}\n", '<ul class="chapter">']
-        for rung in rungs:
-            link = f'<a href="puzzles/{rung.stem}.html"><span class="id">{rung.id}</span> {html.escape(rung.title)}</a>'
-            kind = " data-pytorch" * rung.pytorch + ' class="beside"' * bool(rung.helps)
-            more = [f"take it {rung.helps}"] * bool(rung.helps) + ["a lesson to read here"] * rung.pytorch
-            lines.append(f'<li data-puzzle="{rung.id}"{kind}>{link}{"".join(f", {said}" for said in more)}</li>')
+        lines += [f"### {chapter}\n", f'<ul class="chapter{" spine" * any(rung.gives for rung in rungs)}">']
+        lines += [_entry(rung, root) for rung in rungs]
         lines.append("</ul>\n")
     return "\n".join(lines)
+
+
+def _entry(rung: Rung, root: Path) -> str:
+    """A puzzle in that list: what it gives and how long it takes, or when to take it."""
+    link = f'<a href="puzzles/{rung.stem}.html"><span class="id">{rung.id}</span> {html.escape(rung.title)}</a>'
+    kind = " data-pytorch" * rung.pytorch + ' class="beside"' * bool(rung.helps)
+    minutes = 0 if rung.pytorch else _minutes(rung, root)
+    more = [f"about {minutes} minutes"] * bool(minutes) + ["a lesson to read here"] * rung.pytorch
+    more += [f"take it {rung.helps}"] * bool(rung.helps)
+    said = "".join(f", {one}" for one in more) + (f"<br>{html.escape(rung.gives)}" if rung.gives else "")
+    return f'<li data-puzzle="{rung.id}"{kind}>{link}<span class="more">{said}</span></li>'
+
+
+def _minutes(rung: Rung, root: Path) -> int:
+    """How long a puzzle takes, in fives: to read its lesson, and to write what its solution has and its stub does not.
+
+    0 in a copy of the course without solutions.
+    """
+    if not places.solution(rung.id, root).exists():
+        return 0
+    cells = script_cells(places.script(rung.id, root).read_text(encoding="utf-8"))
+    words = sum(prose(text) for kind, text in cells if kind == "markdown")
+    solved, stub = (
+        re.findall(r"^ *[^\s#].*$", path.read_text(encoding="utf-8"), re.MULTILINE)
+        for path in (places.solution(rung.id, root), places.stubs(rung.id))
+    )
+    return 5 * round((words / READ + (len(solved) - len(stub)) / WRITTEN) / 5)
 
 
 def _contents() -> str:

@@ -11,13 +11,15 @@ function mark(item) {
   link.append(sign);
 }
 
-/** Once something was begun: the first open puzzle from the last one that was. */
+/** Once something was begun: how far one is, and the first open puzzle from the last one that was. */
 function goOn() {
   const link = document.getElementById("go-on");
   const items = [...document.querySelectorAll("article li[data-puzzle]:not([data-pytorch])")];
   const begun = { ...drafts(), ...progress() };
   const last = items.findLastIndex((item) => item.dataset.puzzle in begun);
   if (!link || last < 0) return;
+  const done = items.filter((item) => solved(item.dataset.puzzle)).length;
+  document.getElementById("how-far").textContent = `${done} of ${items.length} solved here`;
   const open = [...items.slice(last), ...items].find((item) => !solved(item.dataset.puzzle));
   if (open) {
     link.href = open.querySelector("a").href;

@@ -5,6 +5,7 @@
 
   const started = async () => {
     await import("./marks.js");
+    await import("./picture.js");
     const loaded = bench ? (await import("./workbench.js")).start(bench) : undefined;
     await (await import("./offline.js")).keep(app, loaded);
   };
