@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checker import catalog
-from checker.course import ladder
+from checker.course import ladder, places
 from checker.notebook.cells import latest
 from tests.conftest import ROOT, SOLUTION, importable
 from tests.kernels import named
@@ -68,7 +68,7 @@ def cell(process: Any) -> Kernel:
 
 
 def test_an_empty_kernel_gets_an_invitation(cell: Kernel) -> None:
-    notebook = json.loads((ROOT / "notebooks" / f"{STEMS['p1']}.ipynb").read_text())
+    notebook = json.loads(places.notebook("p1").read_text())
     [stub] = [text for text in ("".join(c["source"]) for c in notebook["cells"]) if "FILL IN" in text]
     cell(stub)
     shown = cell("check(1)")
@@ -262,11 +262,11 @@ def test_only_the_last_definition_is_kept_and_lines_keep_their_numbers(cells: li
 
 def test_nbgrader_finds_the_kernels_and_the_check() -> None:
     nbformat = importable("nbformat")
-    for puzzle_id, stem in STEMS.items():
-        notebook = nbformat.read(ROOT / "notebooks" / f"{stem}.ipynb", 4)
+    for puzzle_id in STEMS:
+        notebook = nbformat.read(places.notebook(puzzle_id), 4)
         nbformat.validate(notebook)
         graded = [c["metadata"]["nbgrader"] for c in notebook.cells if "nbgrader" in c["metadata"]]
         assert [g["solution"] for g in graded] == [True] * (len(graded) - 1) + [False]
         assert graded[-1]["points"] == catalog.load(puzzle_id).possible
         assert len({g["grade_id"] for g in graded}) == len(graded)
-        assert Path(ROOT / "notebooks" / f"{stem}.ipynb").stat().st_size < 60_000
+        assert places.notebook(puzzle_id).stat().st_size < 60_000
