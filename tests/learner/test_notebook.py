@@ -156,7 +156,7 @@ def test_a_notebook_shows_what_make_progress_shows(course: Course, start: Start)
         assert re.search(r"✓ p1 Naive softmax +\d{4}-\d\d-\d\d", part) and "1 of 18 puzzles solved." in part
     assert shown["text/plain"].splitlines()[:-2] == [line.rstrip() for line in terminal.splitlines()[:-2]]
     links = re.findall(r'href="([^"]+)"', shown["text/html"])
-    assert links == [course.notebook(one).name for one in (*ladder.ORDER, "p2")]
+    assert links == [course.notebook(one).name for one in (*ladder.ORDER, "w1")]
     assert re.sub(r"<[^>]*>|\s", "", shown["text/html"]).startswith("solvedhintspredicted○w1Vectoraddition")
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from checker import catalog
 from checker.course import ladder, places
-from checker.notebook.cells import latest
+from checker.notebook.cells import latest, links_to
 from tests.conftest import ROOT, SOLUTION, importable
 from tests.kernels import named
 
@@ -125,6 +125,21 @@ def test_a_finding_points_at_the_cell_as_it_is_numbered(cell: Kernel) -> None:
     cell(WRONG)
     shown = cell("check(1)")["text/plain"]
     assert "cell [3], line" in shown
+
+
+def test_a_cell_that_was_run_is_found_by_what_it_defines(tmp_path: Path) -> None:
+    saved = [
+        {"id": "a", "source": ["import triton"]},
+        {"id": "b", "source": ["@triton.jit\n", "def one(x):\n", "    0"]},
+    ]
+    path = tmp_path / "saved.ipynb"
+    path.write_text(json.dumps({"cells": saved}))
+    run_since = ["import triton", "def one(x, y):\n    return 1", "def two():\n    pass", "one()"]
+    assert links_to(run_since, path) == {2: "#cell-id=b"}
+    for text in ("", "[]", '{"cells": [{"source": 1}]}', '{"cells": [{"id": {}, "source": "def one():"}]}'):
+        path.write_text(text)
+        assert set(links_to(["x = 1"], path)) == set()
+    assert links_to(run_since, tmp_path / "nowhere.ipynb") == {}
 
 
 @pytest.mark.parametrize("call", ["check(9)", "check('x')", "bench(9)", "step(9)", "trace(9)"])
