@@ -221,7 +221,7 @@ def test_all_puzzles_give_a_table(tmp_path: Path) -> None:
     entries = data["puzzles"]
     assert done.stdout.count("\n") >= len(entries)
     installed = find_spec("torch") is not None
-    assert [e["puzzle"] for e in entries] == [rung.id for rung in ladder.LADDER if installed or not rung.pytorch]
+    assert [e["puzzle"] for e in entries] == [one for one in ladder.ORDER if installed or not ladder.RUNGS[one].pytorch]
 
 
 def test_what_cannot_be_opened_is_misuse(tmp_path: Path) -> None:
