@@ -88,7 +88,7 @@ reset: $(call layer,check) ## the stub of PUZZLE=p4 again, in its file and its n
 	@$(checker) reset $(call argument,PUZZLE) $(call option,--file,FILE)
 
 lab: $(call layer,lab) ## the notebooks in JupyterLab (LAB="--no-browser …": options of its own)
-	@PYTHONPATH="$$PWD" "$(bin)/python" -m jupyterlab --ServerApp.root_dir="$$PWD" --LabApp.default_url=/lab/tree/notebooks $$LAB
+	@$(checker) lab $$LAB
 
 torch: $(call layer,torch) ## PyTorch, for the puzzles that are written in it
 

@@ -18,18 +18,21 @@ from checker.check import Terms, check
 from checker.check.steps import Check
 from checker.course import ladder
 from checker.course.case import Role
-from checker.course.lesson import emptied, notebook_text, span, stubs_text
+from checker.course.lesson import emptied, notebook_text, span, stubs_text, with_figures
 from checker.course.misconception import Writes
-from checker.course.places import solution, stubs
+from checker.course.places import figures, notebook, solution, start, stubs
 from checker.course.puzzle import Suspect, Suspects
 from checker.course.verdict import Status
-from checker.publish.build import page_text, puzzle_table
+from checker.publish.build import page_text
 from checker.publish.bundle import PAGES
 from checker.publish.hosted import hosted
+from checker.publish.start import start_notebook
 from checker.submission.read import from_file
 from tests.conftest import ROOT, STEMS_OF_KERNELS, check_path
 
 STEMS = ladder.stems()
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+NO_PROSE = re.compile(r"^```.*?^```|`[^`]*`|\$[^$]*\$", re.DOTALL | re.MULTILINE)
 every_puzzle = pytest.mark.parametrize("puzzle_id", STEMS, ids=STEMS.values())
 
 
@@ -68,16 +71,16 @@ def test_a_grid_on_a_gpu_may_have_more_programs_than_can_be_listed(puzzle_id: st
 
 
 def test_no_file_is_stray() -> None:
-    for folder, kind in (
-        ("puzzles", "py"),
-        ("solutions", "py"),
-        ("notebooks", "ipynb"),
-        ("checker/learner/stubs", "py"),
+    for folder, kind, names in (
+        ("puzzles", "py", STEMS.values()),
+        ("solutions", "py", STEMS.values()),
+        ("notebooks", "ipynb", ["00_start_here", *map(ladder.numbered, STEMS)]),
+        ("checker/learner/stubs", "py", STEMS.values()),
     ):
         paths = (path for path in (ROOT / folder).glob("*") if path.is_file() and ".bak" not in path.name)
         others = {".md", ".toml"}  # tests/test_walk_throughs.py and tests/learner/test_bugs.py know of them
         found = {path.name for path in paths if path.suffix not in others}
-        assert found == {f"{stem}.{kind}" for stem in STEMS.values()}
+        assert found == {f"{name}.{kind}" for name in names}
 
 
 @every_puzzle
@@ -85,14 +88,37 @@ def test_the_notebook_is_up_to_date(puzzle_id: str) -> None:
     """Compared outside the kernels, which are the student's to fill in."""
     names = [kernel.name for kernel in catalog.load(puzzle_id).kernels]
 
-    def cells(notebook: str) -> list[str]:
-        sources = ("".join(cell["source"]) for cell in json.loads(notebook)["cells"])
-        return [source for source in sources if not any(f"def {name}" in source for name in names)]
+    def cells(text: str) -> list[str]:
+        found = json.loads(text)["cells"]
+        texts = ("".join(cell["source"]) + json.dumps(cell.get("attachments", {})) for cell in found)
+        return [text for text in texts if not any(f"def {name}" in text for name in names)]
 
-    there = (ROOT / "notebooks" / f"{STEMS[puzzle_id]}.ipynb").read_text()
-    lesson = notebook_text(stub(puzzle_id).read_text(), catalog.load(puzzle_id))
-    assert cells(there) == cells(hosted(lesson, f"{STEMS[puzzle_id]}.ipynb")), "run: python -m checker build"
+    there = notebook(puzzle_id).read_text()
+    lesson = with_figures(notebook_text(stub(puzzle_id).read_text(), catalog.load(puzzle_id)), figures())
+    assert cells(there) == cells(hosted(lesson, notebook(puzzle_id).name)), "run: python -m checker build"
     assert len(there.encode()) < 60_000
+
+
+def test_the_first_notebook_is_up_to_date() -> None:
+    assert start().read_text() == hosted(start_notebook(), start().name), "run: python -m checker build"
+    assert all(
+        call in start().read_text() for call in ("step(", "trace(", "hint(", "predict(", "progress()", "check()")
+    )
+    shown = [notebook(puzzle_id).name for puzzle_id in ladder.ORDER]
+    assert re.findall(r"\| \[\w\d\]\(([^)]+)\)", start().read_text()) == shown
+
+
+def test_links_in_notebooks_lead_somewhere() -> None:
+    """To notebooks and pages beside them, and to figures that they carry."""
+    for path in (ROOT / "notebooks").glob("*.ipynb"):
+        for cell in json.loads(path.read_text())["cells"]:
+            text = "".join(cell["source"]) if cell["cell_type"] == "markdown" else ""
+            shown = {target.partition(":")[2] for target in LINK.findall(text) if target.startswith("attachment:")}
+            assert shown == cell.get("attachments", {}).keys(), path.name
+            for target in LINK.findall(NO_PROSE.sub("", text)):
+                if not target.startswith(("attachment:", "https://")):
+                    there = path.parent / target.partition("#")[0]
+                    assert there.exists() and there.suffix in (".ipynb", ".md"), (path.name, target)
 
 
 @every_puzzle
@@ -108,7 +134,8 @@ def test_the_pages_are_up_to_date(name: str) -> None:
 
 
 def test_the_readme_lists_every_puzzle() -> None:
-    assert puzzle_table() in (ROOT / "README.md").read_text()
+    for stem in STEMS.values():
+        assert f"](puzzles/{stem}.py)" in (ROOT / "README.md").read_text()
 
 
 @every_puzzle
@@ -146,8 +173,8 @@ def test_what_was_filled_in_can_be_emptied(puzzle_id: str, barrier: bool, tmp_pa
 
 @every_puzzle
 def test_the_notebook_has_the_same_stub(puzzle_id: str, tmp_path: Path) -> None:
-    notebook = json.loads((ROOT / "notebooks" / f"{STEMS[puzzle_id]}.ipynb").read_text())
-    code = "\n\n\n".join("".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code")
+    cells = json.loads(notebook(puzzle_id).read_text())["cells"]
+    code = "\n\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
     if code.count("FILL IN") < len(catalog.load(puzzle_id).kernels):
         pytest.skip("the notebook has been filled in, and its FILL IN mark is gone")
     there, script = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import io
 import os
 import re
@@ -66,8 +67,19 @@ def test_a_lesson_shows_a_figure_and_says_it_in_words(rung: str) -> None:
 
 def test_every_figure_is_shown() -> None:
     text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
-    for path in (*FIGURES.glob("*.svg"), *FIGURES.glob("*.png")):
+    for path in FIGURES.glob("*.svg"):
         assert f"figures/{path.name})" in text or f'figures/{path.name}"' in text, path.name
+
+
+def test_notebooks_carry_the_twins_of_the_lessons_figures() -> None:
+    """A PNG says of which SVG it is the twin."""
+    shown = {Path(name) for rung in ladder.RUNGS for _, name in SHOWN.findall(places.script(rung).read_text())}
+    assert {path.name for path in FIGURES.glob("*.png")} == {path.with_suffix(".png").name for path in shown}
+    for path in FIGURES.glob("*.png"):
+        about = importable("PIL.Image").open(path).text
+        there = hashlib.sha256(path.with_suffix(".svg").read_bytes()).hexdigest()
+        assert about["Source"] == there, f"{path.name}: run docs/figures/draw.py"
+        assert path.stat().st_size < MOST_BYTES / 2
 
 
 def test_the_figures_are_drawn_by_their_code(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`make lab` in a real browser: a learner opens puzzle p1, checks it unsolved, fills it in, and checks again.
+"""`make lab` in a real browser: a learner begins where it opens, checks puzzle p1 unsolved, fills it in, and goes on.
 
 Screenshots are kept in build/screenshots.
 """
@@ -16,11 +16,14 @@ from typing import Any
 
 import pytest
 
+from checker.course import ladder
+from checker.course.places import notebook
 from tests.chromium import blank_page, jupyter, picture, violations
 from tests.conftest import ROOT, SOLUTION, importable, need
 
-NAME = "p1_naive_softmax.ipynb"
+NAME = notebook("p1").name
 FIGURES = ".jp-RenderedMarkdown img"
+KERNEL_AT = """(document.querySelector('[data-windowed-list-index="5"]')?.getBoundingClientRect().top ?? -1)"""
 THEMES = "lab/api/settings/@jupyterlab/apputils-extension:themes"
 
 
@@ -31,9 +34,10 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     need("make")
     folder = tmp_path_factory.mktemp("lab")
     course = folder / "a course"
-    for name in ("checker", "docs", "notebooks"):
+    for name in ("checker", "docs", "notebooks", "puzzles"):
         shutil.copytree(ROOT / name, course / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "Makefile", course)
+    (course / "docs" / "figures").rename(course / "docs" / "elsewhere")  # a notebook brings its own along
     variables = {**os.environ, "HOME": str(folder), "JUPYTER_CONFIG_DIR": str(folder / "config")}
     with jupyter(lambda options: ["make", "lab", f"VENV={sys.prefix}", f"LAB={options}"], course, variables) as address:
         yield address
@@ -47,10 +51,20 @@ def page(lab: str) -> Iterator[Any]:
 
 def opened(page: Any, lab: str, theme: str) -> None:
     """Open puzzle p1 in a theme, and wait until its kernel is there."""
+    choose(lab, theme)
+    page.goto(f"{lab}lab/tree/notebooks/{NAME}?token=secret&reset")
+    ready(page)
+
+
+def choose(lab: str, theme: str) -> None:
+    """Have JupyterLab show itself in a theme from now on."""
     data = json.dumps({"raw": json.dumps({"theme": theme})}).encode()
     headers = {"Authorization": "token secret", "Content-Type": "application/json"}
     urllib.request.urlopen(urllib.request.Request(f"{lab}{THEMES}", data, headers, method="PUT")).close()
-    page.goto(f"{lab}lab/tree/notebooks/{NAME}?token=secret&reset")
+
+
+def ready(page: Any) -> None:
+    """Wait until a notebook is there, and its kernel."""
     page.wait_for_selector(".jp-Notebook .jp-CodeCell")
     page.wait_for_selector("text=Python 3 (ipykernel) | Idle")
 
@@ -70,20 +84,53 @@ def verdict(page: Any, words: str) -> Any:
     return report
 
 
+def test_it_opens_where_to_begin(page: Any, lab: str) -> None:
+    choose(lab, "JupyterLab Light")
+    page.goto(f"{lab}?token=secret")
+    ready(page)
+    assert page.locator(".jp-RenderedMarkdown h1").first.inner_text().startswith("Start here")
+    names = page.locator(".jp-DirListing-itemText").all_inner_texts()
+    assert names[0] == "00_start_here.ipynb" and names[1:] == [notebook(one).name for one in ladder.ORDER]
+    run_all(page)
+    table = verdict(page, "0 of 18 puzzles solved")
+    assert table.locator("a").count() == 19
+    verdict(page, "own notebook tells more")
+    assert page.locator(".jp-OutputArea-output td:has-text('○ not started')").count() == 18
+    picture(page, "light-start")
+    assert violations(page, ".jp-RenderedHTML > div") == []
+    table.locator("a:has-text('p1 Naive')").first.click()
+    page.wait_for_selector(f".lm-DockPanel-tabBar .lm-mod-current:has-text('{NAME}')")
+
+
+def test_a_student_sees_nothing_of_nbgrader_that_is_for_instructors(page: Any, lab: str) -> None:
+    page.goto(f"{lab}lab/tree/notebooks/{NAME}?token=secret&reset")
+    ready(page)
+    assert page.locator(".lm-TabBar-tab[title*='ssignment']").count() == 0
+    page.click(".lm-MenuBar-item:has-text('Nbgrader')")
+    items = page.locator(".lm-Menu-item:visible").all_inner_texts()
+    assert [item.strip() for item in items] == ["Assignment List"]
+    page.keyboard.press("Escape")
+
+
 @pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
 def test_a_learner_solves_puzzle_1(page: Any, lab: str, theme: str) -> None:
     name = theme.split()[1].lower()
     opened(page, lab, theme)
-    assert all(page.eval_on_selector_all(FIGURES, "all => all.map(one => one.naturalWidth > 0)"))
+    widths = page.eval_on_selector_all(FIGURES, "all => all.map(one => one.naturalWidth)")
+    assert widths and all(widths)
     if name == "light":
         run_all(page)
         verdict(page, "not started")
         picture(page, f"{name}-not-started")
     fill_in(page, (ROOT / "tests" / "wrong" / "p1_padding_loaded_as_zero.py").read_text())
     run_all(page)
-    assert "The padding is counted in the sum" in verdict(page, "partly right").inner_text()
+    report = verdict(page, "partly right")
+    assert "The padding is counted in the sum" in report.inner_text()
     picture(page, f"{name}-partly-right")
     assert violations(page, ".jp-RenderedHTML > div") == []
+    page.wait_for_function(f"{KERNEL_AT} < 0")  # above what can be seen
+    report.locator("a", has_text=re.compile(r"^cell \[\d+\], line \d+")).first.click()
+    page.wait_for_function(f"{KERNEL_AT} >= 0")
     fill_in(page, SOLUTION)
     run_all(page)
     assert "100/100 points" in verdict(page, "accepted").inner_text()
@@ -97,6 +144,12 @@ def test_a_learner_solves_puzzle_1(page: Any, lab: str, theme: str) -> None:
     assert frame.locator("html").evaluate("one => getComputedStyle(one).colorScheme") == name
     frame.locator("html").scroll_into_view_if_needed()
     picture(page, f"{name}-step")
+    if name == "light":
+        calls = "from checker.notebook import hint, predict, trace\ndisplay(hint(1), predict(1), trace(1))"
+        fill_in(page, calls, "step(1)")
+        run_all(page)
+        for shown in (":has-text('Hint 1 of 3')", ":has-text('x_reads')", " svg"):
+            page.wait_for_selector(f".jp-OutputArea-output{shown}", state="attached")
 
 
 def fill_in(page: Any, text: str, where: str = "def naive_softmax_kernel") -> None:

@@ -177,7 +177,7 @@ def test_it_is_drawn(copy: Path) -> None:
 def test_it_is_built_and_tested(copy: Path) -> None:
     built = python(copy, "-m", "checker", "build")
     assert built.returncode == 0, built.stderr
-    assert f"notebooks/{TOY}.ipynb" in built.stdout
+    assert f"_{TOY}.ipynb" in built.stdout
     assert "Twice as much" in (copy / "README.md").read_text()
     others = " and ".join(f"not {puzzle_id}" for puzzle_id in ladder.RUNGS)
     tested = python(copy, "-m", "pytest", "-q", "tests/test_course.py", "-k", others, "-p", "no:cacheprovider")

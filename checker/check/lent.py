@@ -9,7 +9,7 @@ from checker import catalog
 from checker.box.parent import Lent
 from checker.check import program_of, started
 from checker.course.ladder import entry
-from checker.course.places import ROOT, notebook, script
+from checker.course.places import ROOT, files
 from checker.course.status import Misuse
 from checker.submission.problem import NotASubmission
 from checker.submission.read import Submission, Unreadable, from_file
@@ -28,7 +28,7 @@ def own(puzzle_id: str, root: Path = ROOT) -> Submission:
 
     Raises AnotherFirst if neither was begun.
     """
-    for path in (script(puzzle_id, root), notebook(puzzle_id, root)):
+    for path in files(puzzle_id, root):
         try:
             submission = from_file(path)
         except Unreadable:

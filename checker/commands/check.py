@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,17 +11,17 @@ from typing import NoReturn
 import click
 
 from checker.box.host import Host
-from checker.box.parent import gpu_missing, pytorch_missing
+from checker.box.parent import gpu_missing
 from checker.check import Terms
 from checker.check.lent import AnotherFirst
 from checker.commands.arguments import of_file
 from checker.commands.output import write
 from checker.commands.problems import as_misuse
-from checker.course import ladder, targets
+from checker.course import targets
 from checker.course.ladder import id_of
 from checker.course.status import ExitStatus, Misuse
-from checker.course.verdict import Status, Verdict
-from checker.learner.practice import checked, misused
+from checker.course.verdict import Status
+from checker.learner.practice import all_checked, checked, misused, twice
 
 _SERIOUSNESS = [
     *(ExitStatus.ACCEPTED, ExitStatus.NOT_STARTED, ExitStatus.REFUSED),
@@ -80,14 +79,11 @@ def check(
         if puzzle is None:
             if file is not None:
                 raise Misuse("Say which puzzle the file solves: python -m checker check PUZZLE --file PATH.")
-            missing = pytorch_missing() if under.host.walled else "Puzzles in PyTorch are checked on Linux only."
-            left_out = [rung for rung in ladder.RUNGS if ladder.RUNGS[rung].pytorch and missing]
-            named = [puzzle_id for puzzle_id in ladder.RUNGS if puzzle_id not in left_out]
-            verdicts = _twice([partial(_verdict, puzzle_id, under) for puzzle_id in named])
+            verdicts, left_out = all_checked(under, in_notebook=False)
             if left_out:
-                click.echo(f"Left out: {', '.join(left_out)}. {missing}", err=True)
+                click.echo(left_out, err=True)
         else:
-            verdicts = _twice([partial(checked, id_of(puzzle), file, under)])
+            verdicts = twice([partial(checked, id_of(puzzle), file, under)])
     except AnotherFirst as misuse:
         verdicts = [misused(str(misuse))]
     except Misuse as misuse:
@@ -116,17 +112,3 @@ def _terms(key: str | None, device: str, wanted: str, *, unsafe: bool) -> Terms:
             f"Grading was not started, because no sandbox works here. {reason} python -m checker doctor says "
             "what to do about it. Or add --unsafe-no-sandbox: then a submission can read everything that you can."
         ) from reason
-
-
-def _twice(asked: Sequence[Callable[[], Verdict]]) -> list[Verdict]:
-    """What all of them say; those that this machine was too busy for once more, after the others."""
-    verdicts = [ask() for ask in asked]
-    return [ask() if v.status is Status.TOO_BUSY else v for ask, v in zip(asked, verdicts, strict=True)]
-
-
-def _verdict(puzzle_id: str, terms: Terms) -> Verdict:
-    """The verdict on one of all puzzles; also if it runs kernels of another one that are not accepted."""
-    try:
-        return checked(puzzle_id, None, terms)
-    except AnotherFirst as misuse:
-        return replace(misused(str(misuse)), puzzle=puzzle_id, title=ladder.RUNGS[puzzle_id].title)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from checker.course import places
+from checker.course import ladder, places
 from checker.course.clean import clean
 from checker.course.saving import keep_copy, replace_whole
 from checker.course.status import Misuse
@@ -21,7 +21,7 @@ OURS = "environment.mk"  # which environment make uses in this folder
 def init(folder: Path) -> None:
     """Make the course's folder in FOLDER, or bring it up to date after an upgrade.
 
-    Puzzles and notebooks that are there already are yours, and stay as they are.
+    Puzzles and notebooks that are there already are yours, and hold what they held.
     """
     if not places.INSTALLED:
         raise Misuse("You are already in a full copy of the course, so `init` has nothing to do.")
@@ -37,11 +37,14 @@ def init(folder: Path) -> None:
     ours = f"# Which Python make uses here. `flash-puzzles init` writes it.\nVENV ?= {_for_make(sys.prefix)}\n"
     shipped = {Path(OURS): ours.encode()}  # first what marks our folder
     shipped |= {path.relative_to(places.SHIPPED): path.read_bytes() for path in files}
-    new, kept, replaced = 0, 0, []
+    new, kept, replaced, renamed = 0, 0, [], []
     try:
         for name, data in shipped.items():
             path = folder / name
-            if not path.exists():
+            if not path.exists() and (earlier := _earlier(path, folder)):
+                renamed.append((earlier.rename(path), earlier))
+                kept += 1
+            elif not path.exists():
                 path.parent.mkdir(parents=True, exist_ok=True)
                 replace_whole(path, data)
                 new += 1
@@ -56,12 +59,22 @@ def init(folder: Path) -> None:
     except OSError as error:
         raise Misuse(f"{error.filename or folder} cannot be written: {error.strerror}.") from error
     finally:
+        for path, earlier in renamed:
+            click.echo(f"Your {earlier} is now called {path.name}.")
         for copy in replaced:
             click.echo(f"Your old {copy.with_suffix('')} was saved as {copy}.")
     there = f" {kept} puzzles and notebooks were there, and stay as they are." if kept else ""
     click.echo(f"{folder}: {new} file{'s' * (new != 1)} added.{there}")
     there = shlex.quote(f"./{folder}" if str(folder).startswith("-") else str(folder))
     click.echo(f"Go on with:\n  cd {clean(there)}\n  flash-puzzles check w1")
+
+
+def _earlier(path: Path, folder: Path) -> Path | None:
+    """The notebook that belongs here and has an earlier version's name; of several, the one that was saved last."""
+    puzzle_id = ladder.ids().get(ladder.without_number(path.stem))
+    if path.suffix != ".ipynb" or puzzle_id is None:
+        return None
+    return max(places.earlier(puzzle_id, folder), key=lambda one: one.stat().st_mtime, default=None)
 
 
 def _for_make(path: str) -> str:

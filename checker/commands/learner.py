@@ -10,19 +10,18 @@ from typing import NoReturn
 
 import click
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from checker import catalog
 from checker.check import Terms, check
 from checker.commands.arguments import PATH, of_file, of_puzzle
 from checker.commands.output import end
-from checker.course import ladder, places
+from checker.course import places
 from checker.course.edits import changes
 from checker.course.puzzle import Puzzle
 from checker.course.saving import replace_whole
 from checker.course.status import ExitStatus, Misuse
-from checker.learner import hints, stub
+from checker.learner import hints, standing, stub
 from checker.learner import predict as predictions
 from checker.learner.bugs import Bug, bugs_of
 from checker.learner.practice import checked, fault, held_back
@@ -112,28 +111,11 @@ def progress() -> None:
     """
     found = opened()
     _remark(found.remark)
-    table = Table.grid(padding=(0, 1))
-    for justify in ("left", "left", "left", "right", "right"):
-        table.add_column(justify=justify, overflow="fold")
-    table.add_row("", "", "solved", "hints", "predicted", style="dim")
-    for puzzle_id in sorted(ladder.stems(), key=lambda id: id not in ladder.SPINE):
-        if puzzle_id == next(id for id, rung in ladder.RUNGS.items() if rung.helps):
-            table.add_row("", Text("Beside these, when they help:", style="dim"))
-        entry, total = found.progress.of(puzzle_id), len(hints.hints_of(puzzle_id))
-        sign = Text("✓", style="green") if entry.solved else Text("○", style="cyan")
-        solved = entry.when[:10] or ("yes" if entry.solved else "not yet")
-        seen, puzzle = f"{min(entry.hints, total)} of {total}", catalog.load(puzzle_id)
-        predicted = predictions.right_at_first(puzzle, entry)
-        table.add_row(sign, f"{puzzle_id} {puzzle.title}", solved, seen, predicted)
-        if (helps := ladder.RUNGS[puzzle_id].helps) and not entry.solved:
-            table.add_row("", Text(f"   {helps}", style="dim"))
     console = screen.console()
-    console.print(table)
-    done = sum(found.progress.of(puzzle_id).solved for puzzle_id in ladder.stems())
-    console.print(f"\n{done} of {len(ladder.stems())} puzzles solved.")
+    console.print(standing.table(found.progress))
     ahead = found.progress.next_open()
     if ahead is not None:
-        screen.say(console, "Next:", places.shown(places.script(ahead)))
+        screen.say(console, standing.NEXT, places.shown(places.script(ahead)))
 
 
 @click.command()
@@ -145,7 +127,7 @@ def reset(puzzle: str, file: Path | None) -> None:
     What they held is kept beside them, as .bak, .bak2 and so on. Only the kernels become stubs again, and a
     notebook's results are cleared; whatever else you have written stays.
     """
-    paths = [path for path in (places.script(puzzle), places.notebook(puzzle)) if path.parent.is_dir()]
+    paths = [path for path in places.files(puzzle) if path.parent.is_dir()]
     if file is not None:
         if not places.is_own(file, puzzle):
             names = " and ".join(map(places.shown, paths))

@@ -30,7 +30,8 @@ def write(verdicts: list[Verdict], json_path: str | None = None, *, table: bool 
         _write_json(dumps(data), json_path)
     screen = console(stderr=json_path == "-")
     if table:
-        terminal.show_table(screen, verdicts)
+        screen.print(terminal.overview(verdicts))
+        screen.print("make check PUZZLE=ID tells more about one of them.", style="dim")
     else:
         terminal.show(screen, verdicts[0])
 

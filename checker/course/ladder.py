@@ -7,6 +7,7 @@ says when it helps.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from checker.course.status import Misuse
@@ -121,6 +122,7 @@ LADDER = (
 )
 RUNGS = {rung.id: rung for rung in LADDER}
 SPINE = tuple(rung.id for rung in LADDER if not rung.helps)  # each is explained by those of the spine before it
+ORDER = (*SPINE, *(rung.id for rung in LADDER if rung.helps))  # as learners see it, who go on with the spine first
 
 # What the speed track has besides: judged and timed like a puzzle, and in no list of puzzles. There is no lesson, no
 # notebook and no grade for it.
@@ -135,6 +137,16 @@ def entry(id: str) -> Rung:
 def stems() -> dict[str, str]:
     """ID → `ID_slug` of every puzzle, in order, without importing any of them."""
     return {id: rung.stem for id, rung in RUNGS.items()}
+
+
+def numbered(id: str) -> str:
+    """What the puzzle's notebook is called, without its suffix. The number in front puts the names in order."""
+    return f"{ORDER.index(id) + 1:02}_{RUNGS[id].stem}"
+
+
+def without_number(stem: str) -> str:
+    """A file's name without such a number, whichever it was."""
+    return re.sub(r"^\d\d_(?=[a-z]\d_)", "", stem)
 
 
 def ids() -> dict[str, str]:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from checker.course import ladder
 from checker.course.puzzle import Puzzle
 
+KERNEL = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}  # what runs a notebook
 GAP = "FILL IN"  # marks in a stub what is left to write
 _NO_PROSE = (
     (r"^```.*?^```\n?", re.DOTALL | re.MULTILINE),
@@ -19,6 +23,10 @@ _NO_PROSE = (
     (r"(?<=\])\([^)]*\)", re.DOTALL),
     (r"<!--.*?-->|</?\w+>", re.DOTALL),
 )
+_TO_LESSON = re.compile(r"(?<=\]\()(\w+)\.py(?=[)#])")  # a link's target
+_TO_NOTEBOOK = re.compile(r"(?<=\]\()(\w+)\.ipynb(?=[)#])")
+_FIGURE = re.compile(r"(?<=\]\()\.\./docs/figures/(\w+)\.svg(?=\))")
+_ATTACHED = re.compile(r"(?<=\]\()attachment:(\w+)\.png(?=\))")
 _HINT = re.compile(r"<details><summary>\d+: (.*?)</summary>(.*?)</details>", re.DOTALL)
 
 
@@ -50,12 +58,30 @@ def notebook_text(puzzle_file: str, puzzle: Puzzle) -> str:
 
     nbgrader finds the kernels' cells and the cell that checks by its own metadata.
     """
+    names = {stem: f"{ladder.numbered(id)}.ipynb" for stem, id in ladder.ids().items()}
     cells = []
     for number, (kind, source) in enumerate(script_cells(puzzle_file)):
+        if kind == "markdown":  # whose links to lessons lead to notebooks here
+            source = _TO_LESSON.sub(lambda match: names.get(match[1], match[0]), source)
         graded = _nbgrader(source, puzzle) if kind == "code" else {}
         cells.append(new_cell(kind, f"cell-{number}", source, {"nbgrader": graded} if graded else {}))
-    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    return notebook_json(new_notebook(cells, {"kernelspec": kernel}))
+    return notebook_json(new_notebook(cells, KERNEL))
+
+
+def with_figures(notebook: str, figures: Path) -> str:
+    """A notebook that brings along those of its figures that are in this folder, wherever it is opened.
+
+    As PNG: JupyterLab shows no attachment that is an SVG.
+    """
+    lesson = json.loads(notebook)
+    for cell in lesson["cells"]:
+        for name in _FIGURE.findall(cell["source"]):
+            path = figures / f"{name}.png"
+            if path.exists():
+                data = base64.b64encode(path.read_bytes()).decode("ascii")
+                cell.setdefault("attachments", {})[path.name] = {"image/png": data}
+                cell["source"] = cell["source"].replace(f"](../docs/figures/{name}.svg)", f"](attachment:{path.name})")
+    return notebook_json(lesson)
 
 
 def new_cell(kind: str, id: str, source: str, metadata: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -98,6 +124,8 @@ def script_text(cells: Sequence[tuple[str, str]]) -> str:
         if kind == "code":
             text += f"\n# %%\n{body}\n" + ("\n" if body.split("\n")[-1].startswith(" ") else "")  # after a function
         else:
+            body = _TO_NOTEBOOK.sub(lambda match: f"{ladder.without_number(match[1])}.py", body)
+            body = _ATTACHED.sub(r"../docs/figures/\1.svg", body)
             text += "\n# %% [markdown]\n" + "".join(f"# {line}".rstrip() + "\n" for line in body.split("\n"))
     return text
 

@@ -43,7 +43,24 @@ def script(puzzle_id: str, root: Path = ROOT) -> Path:
 
 def notebook(puzzle_id: str, root: Path = ROOT) -> Path:
     """The same as a notebook."""
-    return root / "notebooks" / f"{ladder.stems()[puzzle_id]}.ipynb"
+    return root / "notebooks" / f"{ladder.numbered(puzzle_id)}.ipynb"
+
+
+def start(root: Path = ROOT) -> Path:
+    """The notebook to open first."""
+    return root / "notebooks" / "00_start_here.ipynb"
+
+
+def earlier(puzzle_id: str, root: Path = ROOT) -> list[Path]:
+    """Notebooks of the puzzle that have the name of an earlier version: another number in front, or none."""
+    now, stem = notebook(puzzle_id, root), ladder.stems()[puzzle_id]
+    there = sorted(now.parent.glob(f"*{stem}.ipynb"))
+    return [path for path in there if path != now and ladder.without_number(path.stem) == stem]
+
+
+def figures(root: Path = ROOT) -> Path:
+    """The folder of the pictures that lessons show: as SVG, and as PNG for notebooks, which only authors need."""
+    return root / "docs" / "figures"
 
 
 def stubs(puzzle_id: str, package: Path = PACKAGE) -> Path:
@@ -74,10 +91,14 @@ def walk_through(puzzle_id: str, root: Path = ROOT) -> Path:
     return solution(puzzle_id, root).with_suffix(".md")
 
 
+def files(puzzle_id: str, root: Path = ROOT) -> tuple[Path, ...]:
+    """What a learner may write the puzzle's kernels into: its file, its notebook, and those of an earlier version."""
+    return (script(puzzle_id, root), notebook(puzzle_id, root), *earlier(puzzle_id, root))
+
+
 def is_own(path: Path, puzzle_id: str, root: Path = ROOT) -> bool:
-    """Whether a path leads to the puzzle's own file or notebook, by whatever way."""
-    real = os.path.realpath(path)
-    return real in {os.path.realpath(script(puzzle_id, root)), os.path.realpath(notebook(puzzle_id, root))}
+    """Whether a path leads to one of the puzzle's own files, by whatever way."""
+    return os.path.realpath(path) in map(os.path.realpath, files(puzzle_id, root))
 
 
 def shown(path: Path) -> str:

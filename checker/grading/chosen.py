@@ -31,7 +31,7 @@ def chosen(work: Work) -> tuple[Path, Handed]:
     if work.paths and not any(path.suffix in KINDS for path in work.paths):
         raise Unresolved(f"There is no notebook and no .py file in it, only {some_of([_name(p) for p in work.paths])}")
     distinct: dict[str, tuple[Path, Handed]] = {}
-    for path in sorted(work.paths, key=lambda path: (path.stem != stem, path)):
+    for path in sorted(work.paths, key=lambda path: (ladder.without_number(path.stem) != stem, path)):
         if not (os.path.islink(path) or os.access(path, os.R_OK)):  # noqa: PTH114 (`handed` says what it thinks of links)
             raise Unresolved(f"{_name(path)} cannot be opened on {socket.gethostname()}")
         one = handed(path, catalog.load(work.puzzle))
@@ -46,7 +46,7 @@ def chosen(work: Work) -> tuple[Path, Handed]:
         raise Unresolved(f"There is more than one file for it, {names}, so it is unclear which one is meant")
     ((path, meant),) = left
     notes = list(meant.notes)
-    if path.stem != stem:
+    if ladder.without_number(path.stem) != stem:
         notes.insert(0, f"The file that was judged is called {_name(path)}, and not {stem}{path.suffix}.")
     if others := [_name(other) for other in work.paths if other != path]:
         notes.insert(0, f"{_name(path)} was judged; left out: {', '.join(others[:MOST_NAMED])}.")
@@ -83,7 +83,7 @@ def _is_begun(puzzle_id: str, path: Path, one: Handed) -> bool:
 
 
 def _is_well_named(puzzle_id: str, path: Path, one: Handed) -> bool:
-    return path.stem == ladder.stems()[puzzle_id]
+    return ladder.without_number(path.stem) == ladder.stems()[puzzle_id]
 
 
 def _name(path: Path) -> str:

@@ -174,6 +174,10 @@ def _named(path: Path, puzzles: Collection[str]) -> re.Match[str] | None:
 
 
 def _before(path: Path, puzzles: Collection[str]) -> str:
-    """What stands before the puzzle's ID in a file's name; if nothing does, its name."""
+    """What stands before the puzzle's ID, and before its number, in a file's name; if nothing does, its name."""
     named = _named(path, puzzles)
-    return (path.stem[: named.start()].strip("_- .") if named else "") or path.stem
+    if named is None:
+        return path.stem
+    number, _, _ = ladder.numbered(named[1]).partition("_")
+    before = path.stem[: named.start(1)].removesuffix(f"{number}_").strip("_- .")
+    return before or ladder.without_number(path.stem)

@@ -5,17 +5,19 @@ from __future__ import annotations
 import contextlib
 import os
 import traceback
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from checker.box.exchange import TooBusy
+from checker.box.parent import pytorch_missing
 from checker.box.processes import TooLittle
 from checker.check import Outcome, Terms, believed, check, started, unreadable
 from checker.check.lent import AnotherFirst, own
 from checker.course import ladder
 from checker.course.clean import cleaned
-from checker.course.places import INSTALLED, ROOT, holds_course, is_own, notebook, script, shown, walk_through
+from checker.course.places import INSTALLED, ROOT, files, holds_course, is_own, notebook, script, shown, walk_through
 from checker.course.status import TRACEBACK_VARIABLE, Misuse
 from checker.course.verdict import Finding, Status, Verdict
 from checker.learner import progress
@@ -52,6 +54,42 @@ def outcome_of(puzzle_id: str, file: Path | None, terms: Terms | None, *, believ
         raise
     except Exception as error:
         return Outcome(fault(puzzle_id, error))
+
+
+def all_checked(terms: Terms | None, *, in_notebook: bool) -> tuple[list[Verdict], str]:
+    """The verdicts on all puzzles, and a sentence if some are left out. Raises only Misuse.
+
+    Of a puzzle's file and its notebook, the one that was begun is checked; of both, the one of the kind that asks.
+    """
+    walled = terms is None or terms.host.walled
+    missing = pytorch_missing() if walled else "Puzzles in PyTorch are checked on Linux only."
+    left_out = [id for id in ladder.ORDER if ladder.RUNGS[id].pytorch and missing]
+    asked = {id: _begun(id, in_notebook=in_notebook) for id in ladder.ORDER if id not in left_out}
+    verdicts = twice([partial(_one_of_all, id, path, terms) for id, path in asked.items()])
+    return verdicts, f"Left out: {', '.join(left_out)}. {missing}" if left_out else ""
+
+
+def twice(asked: Sequence[Callable[[], Verdict]]) -> list[Verdict]:
+    """What all of them say; those that this machine was too busy for once more, after the others."""
+    verdicts = [ask() for ask in asked]
+    return [ask() if v.status is Status.TOO_BUSY else v for ask, v in zip(asked, verdicts, strict=True)]
+
+
+def _begun(puzzle_id: str, *, in_notebook: bool) -> Path | None:
+    """Which of a puzzle's files is not the stub any more."""
+    for path in sorted(files(puzzle_id), key=lambda path: (path.suffix == ".ipynb") != in_notebook):
+        with contextlib.suppress(Unreadable):
+            if started(puzzle_id, from_file(path)):
+                return Path(shown(path))
+    return None
+
+
+def _one_of_all(puzzle_id: str, path: Path | None, terms: Terms | None) -> Verdict:
+    """The verdict on one of all puzzles; also if it runs kernels of another one that are not accepted."""
+    try:
+        return checked(puzzle_id, path, terms)
+    except AnotherFirst as misuse:
+        return replace(misused(str(misuse)), puzzle=puzzle_id, title=ladder.RUNGS[puzzle_id].title)
 
 
 def _accepted_before(puzzle_id: str, submission: Submission) -> bool:

@@ -47,9 +47,9 @@ class Watcher:
         self.only = only
         self.root = root
         self.puzzles = {
-            place(puzzle_id, root): puzzle_id
+            path: puzzle_id
             for puzzle_id in ([only] if only is not None else ladder.stems())
-            for place in (places.script, places.notebook)
+            for path in places.files(puzzle_id, root)
         }
         self.folders = [folder for folder in dict.fromkeys(p.parent for p in self.puzzles) if folder.is_dir()]
         self.saved: set[Path] = set()  # since the last check began

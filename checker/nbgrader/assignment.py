@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from checker import catalog
-from checker.course.lesson import GAP, emptied, new_cell, notebook_json, notebook_text, span
+from checker.course.lesson import GAP, emptied, new_cell, notebook_json, notebook_text, span, with_figures
+from checker.course.places import figures
 from checker.course.puzzle import Puzzle
 from checker.grading.settings import Question
 
@@ -43,7 +44,7 @@ def source_notebook(root: Path, puzzle_id: str, points: int, questions: Sequence
         solution = path.read_text(encoding="utf-8")
     except OSError as error:
         raise NoAssignment(f"{path} cannot be read: {error.strerror}. nbgrader's source notebooks need it.") from error
-    notebook: dict[str, Any] = json.loads(notebook_text(stub, puzzle))
+    notebook: dict[str, Any] = json.loads(with_figures(notebook_text(stub, puzzle), figures(root)))
     place = None  # of the first cell below the one that checks
     for number, cell in enumerate(notebook["cells"], start=1):
         marks = cell["metadata"].get("nbgrader", {})

@@ -1,7 +1,7 @@
 """A clean notebook of what was handed in, for nbgrader's further steps and for an instructor's browser.
 
-Outputs, metadata, attachments and the language of the kernel are not taken over. Nothing of it can break nbgrader's
-further steps, or be more in a browser than words and formulas.
+Outputs, metadata, attachments and the language of the kernel are not taken over: a lesson's figures are those that were
+released. Nothing of it can break nbgrader's further steps, or be more in a browser than words and formulas.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,15 +26,24 @@ MOST_CELLS = 500
 _MARKS = {"schema_version": 3, "task": False, "locked": False, "grade": False, "solution": False}
 
 
+@dataclass(frozen=True)
+class _Released:
+    """A cell as students got it, with nbgrader's marks."""
+
+    cell: Cell
+    marks: dict[str, Any]
+    attachments: dict[str, Any]
+
+
 def clean_notebook(notebook: Handed, puzzle: Puzzle, points: int, released: Path) -> Any:
     """A notebook with the texts that were handed in, and with nbgrader's marks where they belong.
 
     `released`: the notebook as students got it. If it is not there any more, nothing but the check is marked.
     """
-    ours: list[tuple[Cell, dict[str, Any]]] = []
+    ours: list[_Released] = []
     with contextlib.suppress(OSError, ValueError):
         ours = _read(released)
-    named = {marks["grade_id"]: (cell, marks) for cell, marks in ours if "grade_id" in marks}
+    named = _named(ours)
     handed_in = notebook.cells[:MOST_CELLS]
     cells = _cells(handed_in, ours)
     kernels = [kernel.name for kernel in puzzle.kernels if kernel.name in named]
@@ -44,7 +54,7 @@ def clean_notebook(notebook: Handed, puzzle: Puzzle, points: int, released: Path
             cells[n].metadata = {"nbgrader": {**_MARKS, "grade_id": mark, "solution": True}}
     check = check_id(puzzle)
     wanted = {check: {**_MARKS, "grade_id": check, "grade": True, "locked": True, "points": points}}
-    texts = {check: Cell("code", "")} | {name: cell for name, (cell, _) in named.items()}
+    texts = {check: Cell("code", "")} | {name: one.cell for name, one in named.items()}
     wanted |= _wanted(named)
     # A text cell in the name of the check is none: there is no output in which a report could stand.
     taken = {n for n, cell in enumerate(handed_in) if cell.grade_id == check and cell.kind != "code"}
@@ -57,28 +67,35 @@ def written_notebook(handed_in: Sequence[Cell], problem: str, released: Path) ->
     `released`: as students got it. Raises OSError or ValueError if it cannot be read.
     """
     ours = _read(released)
-    named = {marks["grade_id"]: (cell, marks) for cell, marks in ours if "grade_id" in marks}
+    named = _named(ours)
     handed_in = [*([Cell("markdown", problem)] if problem else []), *handed_in[:MOST_CELLS]]
-    texts = {name: cell for name, (cell, _) in named.items()}
+    texts = {name: one.cell for name, one in named.items()}
     return _marked(_cells(handed_in, ours), handed_in, _wanted(named), texts, ())
 
 
-def _cells(handed_in: Sequence[Cell], ours: Sequence[tuple[Cell, Any]]) -> list[Any]:
+def _named(ours: Sequence[_Released]) -> dict[str, _Released]:
+    return {one.marks["grade_id"]: one for one in ours if "grade_id" in one.marks}
+
+
+def _cells(handed_in: Sequence[Cell], ours: Sequence[_Released]) -> list[Any]:
     """Cells without any marks; those that were released so are ours."""
-    texts, left, made = {cell.text for cell, _ in ours}, LONGEST, []
+    attached, left, made = {one.cell.text: one.attachments for one in ours}, LONGEST, []
     for n, cell in enumerate(handed_in):
-        if cell.kind == "code" or cell.text in texts:
+        if cell.kind == "code" or cell.text in attached:
             made.append(_cell(n, cell.kind, clean(cell.text, CODE_LIMIT)))
+            if pictures := attached.get(cell.text):
+                made[-1].attachments = pictures
         else:
             made.append(_cell(n, cell.kind, own_words(cell.text, left)))
             left -= len(cell.text)
     return made
 
 
-def _wanted(named: Mapping[str, tuple[Cell, dict[str, Any]]]) -> dict[str, dict[str, Any]]:
+def _wanted(named: Mapping[str, _Released]) -> dict[str, dict[str, Any]]:
     """Marks by name, of the cells that people grade and of those that nbgrader puts back as they were in `source/`."""
     wanted = {}
-    for name, (_, marks) in named.items():
+    for name, one in named.items():
+        marks = one.marks
         grade, solution = marks.get("grade"), marks.get("solution")
         by_hand = (grade and solution) or marks.get("task")
         put_back = marks.get("locked") and not grade and not solution
@@ -105,10 +122,13 @@ def _marked(
     return nbformat.from_dict(made)
 
 
-def _read(path: Path) -> list[tuple[Cell, dict[str, Any]]]:
-    """(cell, nbgrader's marks of it) of a notebook. Raises OSError or ValueError."""
+def _read(path: Path) -> list[_Released]:
+    """The cells of a notebook that was released. Raises OSError or ValueError."""
     cells = nbformat.read(path, nbformat.NO_CONVERT).cells
-    return [(Cell(cell.cell_type, cell.source), cell.metadata.get("nbgrader", {})) for cell in cells]
+    return [
+        _Released(Cell(one.cell_type, one.source), one.metadata.get("nbgrader", {}), one.get("attachments", {}))
+        for one in cells
+    ]
 
 
 def _cell(number: int, kind: str, text: str) -> Any:

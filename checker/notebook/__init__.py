@@ -1,4 +1,4 @@
-"""What a notebook calls: `check`, `run`, `predict`, `step`, `trace`, `bench`, `compiled`, `train`, `hint`, `solution`.
+"""What a notebook calls: `check`, `run`, `step`, `trace`, `hint`, `predict`, `progress` and the others.
 
 The notebook's own process is never trusted: it hands over the text of the cells that were run, and that
 text walks the same road as a file does, in another process.
@@ -19,13 +19,15 @@ from pathlib import Path
 from typing import Any
 
 from checker.box.processes import command_of, paths
+from checker.course import places
 from checker.course.ladder import id_of
 from checker.course.status import Misuse
-from checker.learner import hints
+from checker.learner import hints, standing
 from checker.learner.experiment import Ran, asked
 from checker.learner.progress import opened
 from checker.learner.solution import page
 from checker.notebook.cells import place, run_so_far
+from checker.report.screen import plain
 from checker.submission.live import latest
 
 __all__ = [
@@ -36,6 +38,7 @@ __all__ = [
     "compiled",
     "hint",
     "predict",
+    "progress",
     "run",
     "solution",
     "step",
@@ -63,8 +66,8 @@ class Report:
         return {kind: data for kind, data in shown.items() if data}, {"image/png": {"alt": self.text}}
 
 
-def check(puzzle: int | str, *, device: str = "interpreter") -> Report:
-    """Check the kernels of a puzzle as the cells that were run last define them.
+def check(puzzle: int | str | None = None, *, device: str = "interpreter") -> Report:
+    """Check the kernels of a puzzle as the cells that were run last define them; without a puzzle, all files as saved.
 
     `device`: `interpreter`, `cuda`, or `auto`, the one after the other.
     """
@@ -72,6 +75,15 @@ def check(puzzle: int | str, *, device: str = "interpreter") -> Report:
     if not report.accepted and "NBGRADER_VALIDATING" in os.environ:
         print(report.text, file=sys.stderr)  # nbgrader's Validate tells a cell that failed by this alone
     return report
+
+
+def progress() -> Report:
+    """What is solved, how many hints were seen, what was predicted, and which puzzle comes next."""
+    found = opened()
+    parts = [found.remark, plain(standing.table(found.progress))]
+    if (ahead := found.progress.next_open()) is not None:
+        parts.append(f"{standing.NEXT} {places.shown(places.notebook(ahead))}")
+    return Report("\n\n".join(filter(None, parts)), html=standing.in_notebook(found))
 
 
 def bench(puzzle: int | str, *, every: bool = False) -> Report:
@@ -208,11 +220,12 @@ def _shown_as_it_comes(process: subprocess.Popen[str]) -> None:
             process.send_signal(signal.SIGINT)
 
 
-def _asked(verb: str, puzzle: int | str, **options: Any) -> Report:
+def _asked(verb: str, puzzle: int | str | None, **options: Any) -> Report:
     """What the judging process answers."""
     cells = run_so_far()
     if cells is None:
-        return Report(f"This needs a notebook. In a terminal, type: make {verb} PUZZLE={puzzle}")
+        typed = f"make {verb}" if puzzle is None else f"make {verb} PUZZLE={puzzle}"
+        return Report(f"This needs a notebook. In a terminal, type: {typed}")
     request = {"verb": verb, "puzzle": puzzle, "cells": cells, "place": place(), **options}
     try:
         done = subprocess.run(

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
+import re
+from pathlib import Path
+
+SESSION = "JPY_SESSION_NAME"  # in the environment: the notebook's file, as JupyterLab knows it
 
 
 def run_so_far() -> list[str] | None:
@@ -25,4 +31,20 @@ def place() -> str | None:
     shell = get_ipython()
     if shell is None or "NBGRADER_EXECUTION" in os.environ:
         return None
-    return str(shell.user_ns.get("__vsc_ipynb_file__") or os.environ.get("JPY_SESSION_NAME") or shell.starting_dir)
+    return str(shell.user_ns.get("__vsc_ipynb_file__") or os.environ.get(SESSION) or shell.starting_dir)
+
+
+def links_to(cells: list[str], notebook: Path) -> dict[int, str]:
+    """Where JupyterLab finds cells that were run, by their numbers.
+
+    They need not be as they were saved: a cell is known by a function that it defines.
+    """
+    saved: dict[str, str] = {}
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError):  # it may hold anything
+        for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"]:
+            saved |= dict.fromkeys(_functions("".join(cell["source"])), f"#cell-id={cell['id']}")
+    return {n: saved[name] for n, text in enumerate(cells, start=1) for name in _functions(text) if name in saved}
+
+
+def _functions(text: str) -> list[str]:
+    return re.findall(r"^def (\w+)\(", text, re.MULTILINE)

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import sys
+from collections.abc import Mapping
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +21,17 @@ from checker.bench.result import Result
 from checker.check import Terms, check
 from checker.compiled import command as compiling
 from checker.course import ladder, targets
+from checker.course.places import notebook
 from checker.course.status import Misuse
 from checker.course.verdict import Verdict
 from checker.learner import predict
-from checker.learner.practice import fault, for_learner, held_back, misused
+from checker.learner.practice import all_checked, fault, for_learner, held_back, misused
 from checker.learner.progress import opened
-from checker.report.html import html
+from checker.notebook.cells import SESSION, links_to
+from checker.report.html import html, overview
 from checker.report.screen import lines, plain
 from checker.report.terminal import blocks_of, report
+from checker.report.terminal import overview as table_of
 from checker.submission.live import submission_of
 from checker.submission.read import Submission, Unreadable, from_file
 from checker.trace import chart, words
@@ -38,14 +44,31 @@ from checker.trace.stepped import Asked, data_of, summary
 def main() -> None:
     """Serve one request and exit."""
     request = json.loads(sys.stdin.read())
+    puzzle = request.pop("puzzle")
+    json.dump(_all(request["device"]) if puzzle is None else _one(puzzle, request), sys.stdout)
+
+
+def _all(device: str) -> dict[str, Any]:
+    """One line for each puzzle."""
     try:
-        puzzle_id = ladder.id_of(request.pop("puzzle"))
-        answer = _served(puzzle_id, **request)
+        verdicts, left_out = all_checked(Terms(device=device), in_notebook=True)
+    except Misuse as problem:
+        return _shown(misused(str(problem)))
+    closing = 'check("ID") in a puzzle\'s own notebook tells more.'
+    said = "\n".join(filter(None, [left_out, closing]))
+    page = f"<div>{overview(verdicts)}{escape(said)}</div>"
+    return {"html": page, "text": f"{plain(table_of(verdicts))}\n{said}", "accepted": all(v.accepted for v in verdicts)}
+
+
+def _one(puzzle: int | str, request: dict[str, Any]) -> dict[str, Any]:
+    """What was asked about a puzzle."""
+    try:
+        puzzle_id = ladder.id_of(puzzle)
+        return _served(puzzle_id, **request)
     except (Unreadable, Misuse, run.BenchmarkFailed) as problem:
-        answer = _shown(misused(str(problem)))
+        return _shown(misused(str(problem)))
     except Exception as error:
-        answer = _shown(fault(puzzle_id, error))
-    json.dump(answer, sys.stdout)
+        return _shown(fault(puzzle_id, error))
 
 
 def _served(puzzle_id: str, verb: str, cells: list[str], place: str | None, **options: Any) -> dict[str, Any]:
@@ -108,10 +131,11 @@ def _judged(
         finding = held_back(asked, _learned(verdict, place))
         return {"text": "" if finding is None else plain(blocks_of(finding))}
     verdict = _learned(verdict, place)
+    links = {} if place is None or place != os.environ.get(SESSION) else links_to(cells, Path(place))
     if verb == "bench" and verdict.accepted:
         result = run.result_of(outcome, run.Extent(every), lambda _: None)
         return _pictured(result, plain(table.report(result)))
-    return _shown(verdict)
+    return _shown(verdict, links)
 
 
 def _learned(verdict: Verdict, place: str | None) -> Verdict:
@@ -123,7 +147,7 @@ def _learned(verdict: Verdict, place: str | None) -> Verdict:
 
 def _file(puzzle_id: str, place: Path) -> Path:
     """The notebook's file. If only its folder is known, it is taken to be the puzzle's own."""
-    return place / f"{ladder.stems()[puzzle_id]}.ipynb" if place.is_dir() else place
+    return place / notebook(puzzle_id).name if place.is_dir() else place
 
 
 def _drawn(seen: Trace) -> dict[str, Any]:
@@ -141,5 +165,5 @@ def _pictured(result: Result, text: str) -> dict[str, Any]:
     return {"text": text, "png": base64.b64encode(png(result)).decode("ascii")}
 
 
-def _shown(verdict: Verdict) -> dict[str, Any]:
-    return {"html": html(verdict), "text": plain(report(verdict)), "accepted": verdict.accepted}
+def _shown(verdict: Verdict, links: Mapping[int, str] | None = None) -> dict[str, Any]:
+    return {"html": html(verdict, links), "text": plain(report(verdict)), "accepted": verdict.accepted}

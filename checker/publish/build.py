@@ -11,33 +11,17 @@ from pathlib import Path
 
 from checker import catalog
 from checker.course import ladder, places
-from checker.course.lesson import GAP, emptied, notebook_text, stubs_text
+from checker.course.lesson import GAP, emptied, notebook_text, stubs_text, with_figures
 from checker.course.places import ROOT
 from checker.publish.bundle import PAGES
 from checker.publish.hosted import hosted
 from checker.publish.pictures import example, pictures
+from checker.publish.start import puzzle_table, start_notebook
 from checker.report.screen import plain
 from checker.report.terminal import report
 
-AROUND = """\
-These nine are the spine, and beside it stand rungs to take when they help. `make progress` says what comes next."""
 PARTS = "docs/parts"  # of several lessons
 EXAMPLES = {"refused": "tests/wrong/p1_padding_loaded_as_zero.py"}
-
-
-def puzzle_table() -> str:
-    """The README's tables of puzzles, in Markdown: the spine, and the rungs beside it."""
-    spine, beside = [], []
-    for rung in ladder.LADDER:
-        link = f"| [{rung.id}](puzzles/{rung.stem}.py) | {rung.title} |"
-        if rung.helps:
-            beside.append(f"{link} {rung.helps} |")
-        else:
-            kernels = ", ".join(f"`{kernel.name}`" for kernel in catalog.load(rung.id).kernels)
-            spine.append(f"{link} {kernels} |")
-    line = "|---|---|---|"
-    head, around = ["|  | puzzle | you write |", line], ["|  | beside it | when to take it |", line]
-    return "\n".join([*head, *spine, "", AROUND, "", *around, *beside]) + "\n"
 
 
 def example_report(path: Path) -> str:
@@ -47,7 +31,7 @@ def example_report(path: Path) -> str:
 
 def page_text(page: str, root: Path = ROOT) -> str:
     """A page with its table and its sample reports brought up to date, as far as it has their marks."""
-    parts = {"puzzles": puzzle_table()}
+    parts = {"puzzles": puzzle_table(lambda rung: f"puzzles/{rung.stem}.py", "`make progress` says what comes next.")}
     parts |= {name: example_report(root / path) for name, path in EXAMPLES.items() if (root / path).exists()}
     for name, text in parts.items():
         pattern = re.compile(rf"(<!-- {name} -->\n).*(<!-- /{name} -->)", re.DOTALL)
@@ -70,12 +54,14 @@ def build(root: Path = ROOT) -> list[Path]:
     pages = [root / name for name in PAGES if (root / name).exists()]
     wanted = {page: page_text(page.read_text(encoding="utf-8"), root).encode() for page in pages}
     wanted |= pictures(root, EXAMPLES["refused"])
+    wanted[places.start(root)] = hosted(start_notebook(), places.start().name).encode()
     for puzzle_id in ladder.stems():
         script, puzzle = places.script(puzzle_id, root), catalog.load(puzzle_id)
         text = with_parts(script.read_text(encoding="utf-8"), root)
         wanted[script] = text.encode()
         notebook = places.notebook(puzzle_id, root)
-        wanted[notebook] = hosted(notebook_text(emptied(text, puzzle), puzzle), notebook.name).encode()
+        lesson = with_figures(notebook_text(emptied(text, puzzle), puzzle), places.figures(root))
+        wanted[notebook] = hosted(lesson, notebook.name).encode()
         if text.count(GAP) >= len(puzzle.kernels):  # else its stubs have been filled in, marks and all
             wanted[places.stubs(puzzle_id, root / "checker")] = stubs_text(text, puzzle).encode()
     written = []

@@ -7,10 +7,11 @@ from pathlib import Path
 
 from checker import catalog
 from checker.course import ladder
-from checker.course.lesson import emptied, notebook_text
-from checker.course.places import ROOT
+from checker.course.lesson import emptied, notebook_text, with_figures
+from checker.course.places import ROOT, figures, notebook, start
 from checker.course.saving import replace_whole
 from checker.publish.packed import as_tar, as_zip
+from checker.publish.start import start_notebook
 
 NAME = "flash-puzzles"
 TOP = (
@@ -21,7 +22,7 @@ KINDS = {".py", ".md", ".sh", ".json", ".txt", ".js", ".css", ".html"}
 FILES = ("author", "class_pages", "course", "grade", "grades", "progress", "rounds", "similar", "site")
 INSTRUCTORS = ("browser", "grading", "nbgrader", "publish", *(f"commands/{file}.py" for file in FILES))  # in checker/
 BACKGROUND = (
-    *("docs/background/*.md", "docs/figures/*.png", "docs/figures/*.svg", "docs/sources.md"),
+    *("docs/background/*.md", "docs/figures/*.svg", "docs/sources.md"),
     "benchmarks/results/speed.md",
 )
 PAGES = ("README.md", "docs/guide.md")  # parts are built, and parts are for the full course only
@@ -52,7 +53,9 @@ def contents(root: Path) -> dict[str, tuple[bytes, int]]:
         puzzle = catalog.load(puzzle_id)
         stub = emptied((root / "puzzles" / f"{stem}.py").read_text(encoding="utf-8"), puzzle)
         files[f"puzzles/{stem}.py"] = stub.encode(), 0o644
-        files[f"notebooks/{stem}.ipynb"] = notebook_text(stub, puzzle).encode(), 0o644
+        lesson = with_figures(notebook_text(stub, puzzle), figures(root))
+        files[f"notebooks/{notebook(puzzle_id).name}"] = lesson.encode(), 0o644
+    files[f"notebooks/{start().name}"] = start_notebook().encode(), 0o644
     for name in PAGES:
         files[name] = FULL_COURSE.sub("", (root / name).read_text(encoding="utf-8")).encode(), 0o644
     settings = files["pyproject.toml"][0].decode()

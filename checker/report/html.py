@@ -6,8 +6,9 @@ a dark one of ours: no colour can be read on white and on black alike. Signs and
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from html import escape
+from pathlib import Path
 
 from checker.course.verdict import Finding, Held, Status, Traffic, Verdict
 from checker.report import words
@@ -22,28 +23,25 @@ _BAR = 22  # width of the widest bar, in em
 _MOST = 1.6  # times the bound, that it stands for
 
 
-def html(verdict: Verdict) -> str:
-    """The report as one HTML element."""
+def html(verdict: Verdict, links: Mapping[int, str] | None = None) -> str:
+    """The report as one HTML element. `links`: to cells of the notebook that shows it, by their numbers."""
     colour = _COLOURS[words.sign(verdict.status)]
     style = (
         f"border-left:4px solid {colour};padding:.1em 0 .1em 1em;max-width:56em;line-height:1.45;overflow-wrap:anywhere"
     )
-    return f'<div style="{style}">{"".join(_parts(verdict, colour))}</div>'
+    return f'<div style="{style}">{"".join(_parts(verdict, links or {}))}</div>'
 
 
-def _parts(verdict: Verdict, colour: str) -> Iterator[str]:
+def _parts(verdict: Verdict, links: Mapping[int, str]) -> Iterator[str]:
     yield f'<div style="{_FAINT}">{escape(words.title(verdict))}</div>'
-    points = f" &nbsp;{words.points(verdict)}"
-    headline = f"{words.sign(verdict.status)} {escape(words.plain(verdict))}"
-    chip = f"background:{colour};color:#fff;padding:.05em .5em;border-radius:.3em"
-    yield f'<div style="font-size:1.2em;margin:.2em 0"><b style="{chip}">{headline}</b>{points}</div>'
+    yield f'<div style="font-size:1.2em;margin:.2em 0">{_headline(verdict)}</div>'
     if verdict.status is Status.NOT_STARTED:
         yield _paragraph(f"{verdict.findings[0].title}. {verdict.findings[0].explanation}")
         if verdict.findings[0].examples:
             yield _pre(verdict.findings[0].examples)
         return
     for finding in verdict.findings[: words.MOST_FINDINGS]:
-        yield from _finding(verdict, finding)
+        yield from _finding(verdict, finding, links)
     if len(verdict.findings) > words.MOST_FINDINGS:
         yield _paragraph(words.more(verdict))
     if verdict.runs:
@@ -70,16 +68,22 @@ def _parts(verdict: Verdict, colour: str) -> Iterator[str]:
     if verdict.walk_through:
         yield _paragraph(f"{words.WALK_THROUGH} <code>{escape(verdict.walk_through)}</code>", raw=True)
     if verdict.upcoming:
-        yield _paragraph(f"Next: <b>{escape(verdict.upcoming)}</b>", raw=True)
+        name = escape(verdict.upcoming)
+        beside = name.endswith(".ipynb") and not Path(name).is_absolute()  # the notebook that shows this
+        yield _paragraph(f"Next: <b>{linked(name, name) if beside else name}</b>", raw=True)
 
 
-def _finding(verdict: Verdict, finding: Finding) -> Iterator[str]:
+def _finding(verdict: Verdict, finding: Finding, links: Mapping[int, str]) -> Iterator[str]:
     yield (
         f'<div style="margin-top:.8em"><b>{escape(finding.title)}</b> '
         f'<span style="{_FAINT}">[{escape(finding.id)}]</span></div>'
     )
     if place := words.place(verdict, finding):
-        yield f'<div style="{_FAINT}">{escape(place)}</div>'
+        place, where = escape(place), finding.where
+        if where.cell is not None and where.cell in links:
+            spot = escape(words.spot(verdict.file, where))
+            place = place.replace(spot, linked(escape(links[where.cell]), spot), 1)
+        yield f'<div style="{_FAINT}">{place}</div>'
     if finding.where.source:
         yield _source(finding)
     if finding.explanation:
@@ -94,6 +98,31 @@ def _finding(verdict: Verdict, finding: Finding) -> Iterator[str]:
         yield _paragraph(f"<b>Find out:</b> {escape(finding.question)}", raw=True)
     if finding.hint and not finding.withheld:
         yield _paragraph(f"<b>Try:</b> {escape(finding.hint)}", raw=True)
+
+
+def overview(verdicts: Iterable[Verdict]) -> str:
+    """One line per puzzle."""
+    lines = []
+    for verdict in verdicts:
+        finding = faint(words.first_finding(verdict))
+        lines.append(row(f"{verdict.puzzle}", escape(verdict.title), _headline(verdict), finding))
+    return table(("", "puzzle", "verdict", ""), lines)
+
+
+def linked(target: str, words: str) -> str:
+    """A link, both of whose parts are HTML."""
+    return f'<a href="{target}">{words}</a>'
+
+
+def faint(text: str) -> str:
+    """Words that stand back behind others."""
+    return f'<span style="{_FAINT}">{escape(text)}</span>'
+
+
+def _headline(verdict: Verdict) -> str:
+    chip = f"background:{_COLOURS[words.sign(verdict.status)]};color:#fff;padding:.05em .5em;border-radius:.3em"
+    said = f"{words.sign(verdict.status)} {escape(words.plain(verdict))}"
+    return f'<b style="{chip}">{said}</b> &nbsp;{words.points(verdict)}'
 
 
 def _paragraph(text: str, *, raw: bool = False) -> str:
@@ -126,7 +155,7 @@ def _properties(verdict: Verdict) -> str:
             f'<tr style="background:none"><td style="{_CELL}">{sign}</td><td style="{_CELL}">{told}</td>'
             f'<td style="{_CELL};text-align:right">{verdict.worth(p)}/{p.weight}</td></tr>'
         )
-    return _table(("proven", "property", "points"), rows)
+    return table(("proven", "property", "points"), rows)
 
 
 def _traffic(traffic: Iterable[Traffic]) -> str:
@@ -135,8 +164,8 @@ def _traffic(traffic: Iterable[Traffic]) -> str:
     for what, done, most in words.moved(list(traffic)):
         share = done / most if most else 2.0
         bar = _bar(min(share / _MOST, 0.94), _COLOURS["✓" if done <= most else "✗"], 1 / _MOST)
-        rows.append(_row(escape(what), bar, ", at most ".join(words.apart(done, most))))
-    return _table(("what", "against its bound", "times per element"), rows)
+        rows.append(row(escape(what), bar, ", at most ".join(words.apart(done, most))))
+    return table(("what", "against its bound", "times per element"), rows)
 
 
 def _held(calls: Iterable[Held]) -> str:
@@ -145,9 +174,9 @@ def _held(calls: Iterable[Held]) -> str:
     for what, done, most, plain in words.held(list(calls)):
         widest = max(done, most, plain)
         own = _bar(done / widest, _COLOURS["✓" if done <= most else "✗"], most / widest)
-        rows.append(_row(escape(what), own, f"{done:,}, at most {most:,}"))
-        rows.append(_row("plain attention", _bar(plain / widest, _COLOURS["○"]), f"{plain:,}"))
-    return _table(("what", "how many", ""), rows)
+        rows.append(row(escape(what), own, f"{done:,}, at most {most:,}"))
+        rows.append(row("plain attention", _bar(plain / widest, _COLOURS["○"]), f"{plain:,}"))
+    return table(("what", "how many", ""), rows)
 
 
 def _bar(share: float, colour: str, mark: float | None = None) -> str:
@@ -163,13 +192,15 @@ def _bar(share: float, colour: str, mark: float | None = None) -> str:
     )
 
 
-def _row(*cells: str) -> str:
+def row(*cells: str) -> str:
+    """A row of a table: cells as HTML."""
     return f'<tr style="background:none">{"".join(f"""<td style="{_CELL}">{cell}</td>""" for cell in cells)}</tr>'
 
 
-def _table(heads: Iterable[str], rows: Iterable[str]) -> str:
+def table(heads: Iterable[str], rows: Iterable[str]) -> str:
+    """A table of such rows, below the heads of its columns."""
     style = f"{_CELL};font-weight:normal;font-size:.85em;{_FAINT}"
-    cells = "".join(f'<th scope="col" style="{style}">{head}</th>' for head in heads)
+    cells = "".join(f'<th scope="col" style="{style}">{head}</th>' if head else "<td></td>" for head in heads)
     return (
         '<table style="margin:.8em 0;border-collapse:collapse;max-width:100%">'
         f'<thead><tr style="background:none">{cells}</tr></thead><tbody>{"".join(rows)}</tbody></table>'

@@ -13,7 +13,8 @@ from rich.text import Text
 
 def console(**options: Any) -> Console:
     """A console that prints what it is given: no markup, and no colour where none is wanted. `options`: of rich."""
-    return Console(markup=False, highlight=False, emoji=False, **options)
+    # In a notebook's own process, rich would show what it is to write.
+    return Console(markup=False, highlight=False, emoji=False, force_jupyter=False, **options)
 
 
 def plain(shown: RenderableType, width: int = 100) -> str:

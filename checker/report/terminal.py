@@ -42,14 +42,14 @@ def blocks_of(finding: Finding) -> RenderableType:
     return Group(Text(finding.title, style="bold"), *_hint(finding))
 
 
-def show_table(console: Console, verdicts: Iterable[Verdict]) -> None:
-    """Print one line per puzzle."""
+def overview(verdicts: Iterable[Verdict]) -> RenderableType:
+    """One line per puzzle."""
     table = Table.grid(padding=(0, 2))
     for verdict in verdicts:
-        finding = verdict.findings[0].title if verdict.findings and not verdict.accepted else ""
-        table.add_row(f"{verdict.puzzle}", verdict.title, headline(verdict), Text(finding, style="dim"))
-    console.print(table)
-    console.print(Text("make check PUZZLE=ID tells more about one of them.", style="dim"))
+        table.add_row(
+            f"{verdict.puzzle}", verdict.title, headline(verdict), Text(words.first_finding(verdict), style="dim")
+        )
+    return table
 
 
 def _report(verdict: Verdict) -> Iterator[RenderableType]:

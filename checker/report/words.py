@@ -66,6 +66,12 @@ def title(verdict: Verdict) -> str:
     return f"Puzzle {verdict.puzzle}: {verdict.title}" if verdict.puzzle else "flash-puzzles"
 
 
+def first_finding(verdict: Verdict) -> str:
+    """What is wrong first of all; nothing if that is said by how it ended."""
+    said = verdict.accepted or verdict.status is Status.NOT_STARTED
+    return "" if said or not verdict.findings else verdict.findings[0].title
+
+
 def spot(file: str, where: Where) -> str:
     """Where a line is: in a file, in a notebook's file, or, without a file, in a cell as it was run."""
     if where.cell is None:

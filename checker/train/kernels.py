@@ -9,6 +9,7 @@ Without a GPU, Triton interprets kernels. It must know before it is imported, so
 from __future__ import annotations
 
 import atexit
+import builtins
 import os
 from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
@@ -61,10 +62,25 @@ class NoKernel(ImportError):
 def __getattr__(name: str) -> Any:
     if name not in PUZZLES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    puzzle_id = PUZZLES[name]
     try:
-        return kernels_of(PUZZLES[name], own(PUZZLES[name]))[name]
-    except Misuse as misuse:
-        raise NoKernel(str(misuse)) from None
+        return kernels_of(puzzle_id, own(puzzle_id))[name]
+    except (Misuse, NoKernel) as problem:
+        if not hasattr(builtins, "get_ipython"):  # which IPython has put there
+            raise NoKernel(str(problem)) from None
+        if name == catalog.load(puzzle_id).kernels[0].name:  # once for all of them
+            print(problem)
+        return _Missing(str(problem))
+
+
+class _Missing:
+    """What a notebook gets in place of a kernel that cannot be had, so that the cells below can run."""
+
+    def __init__(self, problem: str):
+        self.problem = problem
+
+    def __getitem__(self, grid: Any) -> Any:
+        raise NoKernel(self.problem)
 
 
 @cache

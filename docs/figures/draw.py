@@ -1,7 +1,7 @@
 """Draws the figures of the lessons and of the background pages: `python docs/figures/draw.py` writes them as SVG.
 
-Each function of the modules beside this one that is named below draws one figure, into a file of its name. The picture
-that moves is no drawing of matplotlib's.
+Each function of the modules beside this one that is named below draws one figure, into a file of its name. Those of
+lessons are written as PNG as well, for notebooks to carry. The picture that moves is no drawing of matplotlib's.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from attention import (
     loop_orders,
     two_passes,
 )
-from canvas import STYLE, svg
+from canvas import STYLE, png, svg
 from heads import heads_in_memory
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
@@ -31,8 +31,8 @@ from tiles import product_tiles, tiled_rows, transposed_tile
 
 HERE = Path(__file__).resolve().parent
 
-# As the ladder goes; the roofline belongs to no lesson.
-FIGURES: tuple[Callable[[], Figure], ...] = (
+# As the ladder goes.
+OF_LESSONS: tuple[Callable[[], Figure], ...] = (
     addresses,
     row_addresses,
     transposed_tile,
@@ -52,7 +52,6 @@ FIGURES: tuple[Callable[[], Figure], ...] = (
     bias_tiles,
     dropout_positions,
     splits,
-    roofline,
 )
 
 
@@ -60,9 +59,12 @@ def main() -> None:
     """Draw all figures."""
     mpl.use("svg")
     with mpl.rc_context(STYLE):
-        for draw in FIGURES:
+        for draw in (*OF_LESSONS, roofline):
             figure = draw()
-            (HERE / f"{draw.__name__}.svg").write_text(svg(figure), encoding="utf-8", newline="\n")
+            drawn = svg(figure)
+            (HERE / f"{draw.__name__}.svg").write_text(drawn, encoding="utf-8", newline="\n")
+            if draw in OF_LESSONS:
+                (HERE / f"{draw.__name__}.png").write_bytes(png(figure, drawn))
             plt.close(figure)
     (HERE / "at_work.svg").write_text(at_work(), encoding="utf-8", newline="\n")
 

@@ -17,12 +17,11 @@ import pytest
 
 from checker import catalog
 from checker.box.parent import gpu_missing
-from checker.commands.check import _twice
 from checker.course import ladder
 from checker.course.lesson import emptied
 from checker.course.status import Misuse
 from checker.course.verdict import Status, Verdict
-from checker.learner.practice import checked
+from checker.learner.practice import checked, twice
 from tests.conftest import ROOT, SOLUTION, boxed_processes, importable
 
 STUB = (ROOT / "puzzles" / "p1_naive_softmax.py").read_text()
@@ -222,7 +221,7 @@ def test_all_puzzles_give_a_table(tmp_path: Path) -> None:
     entries = data["puzzles"]
     assert done.stdout.count("\n") >= len(entries)
     installed = find_spec("torch") is not None
-    assert [e["puzzle"] for e in entries] == [rung.id for rung in ladder.LADDER if installed or not rung.pytorch]
+    assert [e["puzzle"] for e in entries] == [one for one in ladder.ORDER if installed or not ladder.RUNGS[one].pytorch]
 
 
 def test_what_cannot_be_opened_is_misuse(tmp_path: Path) -> None:
@@ -389,7 +388,7 @@ def test_what_the_machine_was_too_busy_for_is_checked_once_more_after_all_others
         busy = puzzle_id == "p6" or (puzzle_id == "p1" and asked.count("p1") == 1)
         return Verdict(puzzle_id, "", Status.TOO_BUSY if busy else Status.ACCEPTED, ())
 
-    verdicts = _twice([partial(check, puzzle_id) for puzzle_id in ("p1", "p2", "p6")])
+    verdicts = twice([partial(check, puzzle_id) for puzzle_id in ("p1", "p2", "p6")])
     assert asked == ["p1", "p2", "p6", "p1", "p6"]
     assert [verdict.status.value for verdict in verdicts] == ["accepted", "accepted", "too-busy"]
 

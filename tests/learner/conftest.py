@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from checker import catalog
-from checker.course import ladder
+from checker.course import ladder, places
 from checker.course.lesson import emptied, notebook_text
 from tests.conftest import ROOT
 
@@ -63,7 +63,7 @@ class Course:
         return self.root / "puzzles" / f"{STEMS[puzzle_id]}.py"
 
     def notebook(self, puzzle_id: str) -> Path:
-        return self.root / "notebooks" / f"{STEMS[puzzle_id]}.ipynb"
+        return places.notebook(puzzle_id, self.root)
 
     @property
     def progress(self) -> str:
@@ -99,7 +99,7 @@ def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (root / folder).mkdir()
     for puzzle_id, stem in STEMS.items():
         (root / "puzzles" / f"{stem}.py").write_text(stub_text(puzzle_id))
-        (root / "notebooks" / f"{stem}.ipynb").write_text(notebook_text(stub_text(puzzle_id), catalog.load(puzzle_id)))
+        places.notebook(puzzle_id, root).write_text(notebook_text(stub_text(puzzle_id), catalog.load(puzzle_id)))
     return root
 
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
+from checker import catalog
+from checker.course import ladder
+from checker.course.lesson import notebook_text
 from tests.conftest import importable
-from tests.learner.conftest import STEMS, Course, solution_text, walk_through
+from tests.learner.conftest import STEMS, Course, solution_text, solved, walk_through
 from tests.notebook.test_notebook import Kernel
 
 Start = Callable[..., Kernel]
@@ -46,8 +50,9 @@ def solve(cell: Kernel) -> dict[str, str]:
 def test_success_in_the_puzzles_own_notebook_is_noted(course: Course, start: Start) -> None:
     cell = start()
     shown = solve(cell)
-    assert f"Next: <b>{STEMS['p2']}.ipynb</b>" in shown["text/html"]
-    assert shown["text/plain"].endswith(f"Next: {STEMS['p2']}.ipynb")
+    upcoming = course.notebook("p2").name
+    assert f'Next: <b><a href="{upcoming}">{upcoming}</a></b>' in shown["text/html"]
+    assert shown["text/plain"].endswith(f"Next: {upcoming}")
     assert "puzzle p1: solved" in (course.root / "progress.txt").read_text()
 
 
@@ -69,11 +74,17 @@ WHO = {
 @pytest.mark.parametrize("name", WHO)
 def test_only_the_puzzles_own_notebook_counts(name: str, course: Course, start: Start) -> None:
     folder, variable, value, noted = WHO[name]
-    path = str(course.root / value.format(STEMS["p1"])) if value.endswith(".ipynb") else value
+    path = str(course.root / value.format(ladder.numbered("p1"))) if value.endswith(".ipynb") else value
     shown = solve(start(folder, **({variable: path} if variable else {})))
     assert "accepted" in shown["text/html"]
     assert (course.root / "progress.txt").exists() == noted
     assert ("Next:" in shown["text/html"]) == (name != "grading")
+
+
+def test_a_notebook_with_an_earlier_versions_name_counts(course: Course, start: Start) -> None:
+    earlier = course.notebook("p1").rename(course.root / "notebooks" / f"{STEMS['p1']}.ipynb")
+    assert "Next:" in solve(start(JPY_SESSION_NAME=str(earlier)))["text/html"]
+    assert "puzzle p1: solved" in course.progress
 
 
 def test_vs_code_says_which_notebook_it_is(course: Course, start: Start) -> None:
@@ -114,7 +125,7 @@ def test_the_solution_opens_after_success(course: Course, start: Start) -> None:
     opened = cell("solution(1)")
     assert opened["text/markdown"].startswith(f"```python\n{solution_text('p1').strip()}\n```\n\n# Puzzle p1: ")
     assert walk_through("p1").strip() in opened["text/markdown"]
-    assert opened["text/markdown"].endswith(f"0 of 3 hints.\n\nNext: `{STEMS['p2']}.ipynb`")
+    assert opened["text/markdown"].endswith(f"0 of 3 hints.\n\nNext: `{course.notebook('p2').name}`")
     assert solution_text("p1").strip() in opened["text/plain"] and "Next: " in opened["text/plain"]
     assert "part by part" in cell("solution(2, force=True)")["text/markdown"]
     assert "There is no puzzle 'x'" in cell("solution('x')")["text/plain"]
@@ -134,6 +145,35 @@ def test_damage_is_told_in_the_notebook(course: Course, start: Start) -> None:
     assert "progress.txt.bak" in solve(start())["text/html"]
     (course.root / "progress.txt").write_text("nonsense\n")
     assert "progress.txt.bak2" in start()("from checker.notebook import hint\nhint(1)")["text/markdown"]
+
+
+def test_a_notebook_shows_what_make_progress_shows(course: Course, start: Start) -> None:
+    cell = start()
+    solve(cell)
+    shown = cell("from checker.notebook import progress\nprogress()")
+    terminal = course.run("progress").stdout
+    for part in (shown["text/plain"], terminal):
+        assert re.search(r"✓ p1 Naive softmax +\d{4}-\d\d-\d\d", part) and "1 of 18 puzzles solved." in part
+    assert shown["text/plain"].splitlines()[:-2] == [line.rstrip() for line in terminal.splitlines()[:-2]]
+    links = re.findall(r'href="([^"]+)"', shown["text/html"])
+    assert links == [course.notebook(one).name for one in (*ladder.ORDER, "w1")]
+    assert re.sub(r"<[^>]*>|\s", "", shown["text/html"]).startswith("solvedhintspredicted○w1Vectoraddition")
+
+
+def test_all_puzzles_are_checked_as_they_were_saved(course: Course, start: Start) -> None:
+    """Of each, what was begun; a terminal begins with files, a notebook with notebooks."""
+    course.notebook("p1").write_text(notebook_text(solved("p1"), catalog.load("p1")))
+    course.notebook("p2").write_text(notebook_text(solved("p2"), catalog.load("p2")))
+    course.script("p2").write_text(solved("p2").replace("tl.max(", "tl.min("))
+    shown = start()("from checker.notebook import check\ncheck()")
+    of = {line.split()[0]: line for line in shown["text/plain"].splitlines()[:18]}
+    assert list(of) == list(ladder.ORDER)
+    assert "✓ accepted  100/100 points" in of["p1"] and "✓ accepted  100/100 points" in of["p2"]
+    assert all(line.endswith("○ not started") for id, line in of.items() if id not in ("p1", "p2"))
+    assert shown["text/html"].count("not started") == 16 and shown["text/html"].count("✓ accepted") == 2
+    assert course.progress.count("solved") == 2
+    said = course.run("check").stdout.splitlines()
+    assert "✓ accepted" in said[1] and "accepted" not in said[2] and "not started" not in said[2]
 
 
 def test_reset_and_notebook_agree(course: Course) -> None:

@@ -234,8 +234,8 @@ def test_a_notebook_counts_and_is_followed_by_a_notebook(course: Course) -> None
     course.notebook("p1").write_text(
         course.notebook("p1").read_text().replace("    # FILL IN (roughly 5 lines)", body("p1"))
     )
-    done = course.run("check", "1", "--no-compile", "--file", f"notebooks/{STEMS['p1']}.ipynb")
-    assert done.stdout.rstrip().endswith(f"Next: notebooks/{STEMS['p2']}.ipynb")
+    done = course.run("check", "1", "--no-compile", "--file", f"notebooks/{ladder.numbered('p1')}.ipynb")
+    assert done.stdout.rstrip().endswith(f"Next: notebooks/{ladder.numbered('p2')}.ipynb")
     assert re.fullmatch(SOLVED_NOW.format("p1"), course.progress)
 
 

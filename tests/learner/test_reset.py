@@ -18,14 +18,15 @@ from hypothesis import strategies as st
 
 from checker import catalog
 from checker.check import started
-from checker.course.lesson import notebook_text, script_text
+from checker.course import ladder, places
+from checker.course.lesson import notebook_text, script_text, with_figures
 from checker.learner import stub
 from checker.submission.read import from_file
 from tests.conftest import ROOT
 from tests.learner.conftest import STEMS, Course, solution_text, solved, stub_text
 
 STUB = stub_text("p1")
-NOTEBOOK = (ROOT / "notebooks" / f"{STEMS['p1']}.ipynb").read_text()
+NOTEBOOK = (ROOT / "notebooks" / f"{ladder.numbered('p1')}.ipynb").read_text()
 every_puzzle = pytest.mark.parametrize("puzzle_id", STEMS, ids=STEMS.values())
 some_puzzles = pytest.mark.parametrize("puzzle_id", STEMS)
 
@@ -36,7 +37,9 @@ def notebook_of(text: str, puzzle_id: str) -> str:
 
 @every_puzzle
 def test_a_notebooks_cells_make_the_puzzle_file_again(puzzle_id: str) -> None:
-    cells = json.loads(notebook_of(stub_text(puzzle_id), puzzle_id))["cells"]
+    """Its links and its figures, too."""
+    cells = json.loads(with_figures(notebook_of(stub_text(puzzle_id), puzzle_id), places.figures()))["cells"]
+    assert any("attachment:" in cell["source"] for cell in cells)
     assert script_text([(cell["cell_type"], cell["source"]) for cell in cells]) == stub_text(puzzle_id)
 
 
@@ -97,7 +100,7 @@ def test_whatever_it_has_become_the_notebook_brings_it_back(name: str, course: C
     assert (done.returncode, done.stderr) == (0, "")
     assert course.script("p1").read_text() == STUB
     assert course.script("p1").with_name(f"{STEMS['p1']}.py.bak").read_text() == damaged
-    assert not course.notebook("p1").with_name(f"{STEMS['p1']}.ipynb.bak").exists()
+    assert not course.notebook("p1").with_name(f"{ladder.numbered('p1')}.ipynb.bak").exists()
 
 
 @pytest.mark.parametrize("name", sorted(DAMAGES.keys() - {"a shell's line, as in a notebook"}))
@@ -109,7 +112,7 @@ def test_whatever_the_notebook_has_become_the_file_brings_it_back(name: str, cou
     assert (done.returncode, done.stderr) == (0, "")
     assert course.script("p1").read_text() == STUB
     assert json.loads(course.notebook("p1").read_text()) == json.loads(notebook_of(STUB, "p1"))
-    assert course.notebook("p1").with_name(f"{STEMS['p1']}.ipynb.bak").read_text() == damaged
+    assert course.notebook("p1").with_name(f"{ladder.numbered('p1')}.ipynb.bak").read_text() == damaged
 
 
 def test_a_missing_file_comes_back(course: Course) -> None:
@@ -117,7 +120,7 @@ def test_a_missing_file_comes_back(course: Course) -> None:
     assert course.run("reset", "1").returncode == 0
     assert course.script("p1").read_text() == STUB
     course.notebook("p1").unlink()
-    assert course.run("reset", "1", "--file", f"notebooks/{STEMS['p1']}.ipynb").returncode == 0
+    assert course.run("reset", "1", "--file", f"notebooks/{ladder.numbered('p1')}.ipynb").returncode == 0
     assert course.notebook("p1").read_text() == notebook_of(STUB, "p1")
 
 
@@ -250,7 +253,7 @@ BOOK = TEXT | st.just(NOTEBOOK.encode()) | st.builds(
 def test_no_text_is_ever_lost(script: bytes, notebook: bytes, of_notebook: bool) -> None:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        paths = [root / "puzzles" / f"{STEMS['p1']}.py", root / "notebooks" / f"{STEMS['p1']}.ipynb"]
+        paths = [root / "puzzles" / f"{STEMS['p1']}.py", root / "notebooks" / f"{ladder.numbered('p1')}.ipynb"]
         for path, content in zip(paths, (script, notebook), strict=True):
             path.parent.mkdir()
             path.write_bytes(content)

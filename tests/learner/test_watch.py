@@ -21,6 +21,7 @@ import pytest
 from rich.console import Console
 
 from checker import catalog
+from checker.course import ladder
 from checker.learner.watch import Watcher
 from tests.conftest import ROOT, boxed_processes, need
 from tests.learner.conftest import STEMS, Course, solved, stub_text
@@ -228,7 +229,7 @@ def test_a_notebook_is_checked_too(course: Course, start: Start) -> None:
     cell = next(cell for cell in notebook["cells"] if "def naive_softmax_kernel" in cell["source"])
     cell["source"] = RIGHT.partition("# %%\n@triton.jit")[2].join(["@triton.jit", ""]).partition("\n\n\n#")[0]
     atomically(course.notebook("p1"), json.dumps(notebook))
-    watched.until(f"Next: notebooks/{STEMS['p2']}.ipynb", SOON)
+    watched.until(f"Next: notebooks/{ladder.numbered('p2')}.ipynb", SOON)
 
 
 def test_other_files_are_nobodys_business(course: Course, start: Start) -> None:

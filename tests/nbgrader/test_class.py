@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from checker.course import ladder
+from checker.course.places import notebook
 from checker.grading import grade
 from tests.nbgrader.conftest import ASSIGNMENT, CHECK, KERNEL, RIGHT, ROOT, Course, Notebook, copied, filled
 
@@ -63,7 +64,7 @@ def test_what_is_released_is_the_students_notebook(course: Course, puzzle_id: st
     done = course.run("generate_assignment", stem, "--force")
     assert done.status == 0, done.said
     released = json.loads(course.released(stem).read_text())["cells"]
-    _, _, *ours = json.loads((ROOT / "notebooks" / f"{stem}.ipynb").read_text())["cells"]
+    _, _, *ours = json.loads(notebook(puzzle_id).read_text())["cells"]
     keys = ("cell_type", "id", "source")
     same = [{key: "".join(cell[key]) for key in keys} for cell in released]
     if "FILL IN" in str(ours):  # a learner may have filled in the one in the folder

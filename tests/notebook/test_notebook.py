@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checker import catalog
-from checker.course import ladder
+from checker.course import ladder, places
+from checker.notebook.cells import links_to
 from checker.submission.live import latest
 from tests.conftest import ROOT, SOLUTION, importable
 from tests.kernels import named
@@ -68,7 +69,7 @@ def cell(process: Any) -> Kernel:
 
 
 def test_an_empty_kernel_gets_an_invitation(cell: Kernel) -> None:
-    notebook = json.loads((ROOT / "notebooks" / f"{STEMS['p1']}.ipynb").read_text())
+    notebook = json.loads(places.notebook("p1").read_text())
     [stub] = [text for text in ("".join(c["source"]) for c in notebook["cells"]) if "FILL IN" in text]
     cell(stub)
     shown = cell("check(1)")
@@ -125,6 +126,21 @@ def test_a_finding_points_at_the_cell_as_it_is_numbered(cell: Kernel) -> None:
     cell(WRONG)
     shown = cell("check(1)")["text/plain"]
     assert "cell [3], line" in shown
+
+
+def test_a_cell_that_was_run_is_found_by_what_it_defines(tmp_path: Path) -> None:
+    saved = [
+        {"id": "a", "source": ["import triton"]},
+        {"id": "b", "source": ["@triton.jit\n", "def one(x):\n", "    0"]},
+    ]
+    path = tmp_path / "saved.ipynb"
+    path.write_text(json.dumps({"cells": saved}))
+    run_since = ["import triton", "def one(x, y):\n    return 1", "def two():\n    pass", "one()"]
+    assert links_to(run_since, path) == {2: "#cell-id=b"}
+    for text in ("", "[]", '{"cells": [{"source": 1}]}', '{"cells": [{"id": {}, "source": "def one():"}]}'):
+        path.write_text(text)
+        assert set(links_to(["x = 1"], path)) == set()
+    assert links_to(run_since, tmp_path / "nowhere.ipynb") == {}
 
 
 @pytest.mark.parametrize("call", ["check(9)", "check('x')", "bench(9)", "step(9)", "trace(9)"])
@@ -262,11 +278,11 @@ def test_only_the_last_definition_is_kept_and_lines_keep_their_numbers(cells: li
 
 def test_nbgrader_finds_the_kernels_and_the_check() -> None:
     nbformat = importable("nbformat")
-    for puzzle_id, stem in STEMS.items():
-        notebook = nbformat.read(ROOT / "notebooks" / f"{stem}.ipynb", 4)
+    for puzzle_id in STEMS:
+        notebook = nbformat.read(places.notebook(puzzle_id), 4)
         nbformat.validate(notebook)
         graded = [c["metadata"]["nbgrader"] for c in notebook.cells if "nbgrader" in c["metadata"]]
         assert [g["solution"] for g in graded] == [True] * (len(graded) - 1) + [False]
         assert graded[-1]["points"] == catalog.load(puzzle_id).possible
         assert len({g["grade_id"] for g in graded}) == len(graded)
-        assert Path(ROOT / "notebooks" / f"{stem}.ipynb").stat().st_size < 60_000
+        assert places.notebook(puzzle_id).stat().st_size < 60_000

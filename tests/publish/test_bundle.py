@@ -69,8 +69,9 @@ def test_no_solution_no_test_no_key_is_in_it(unpacked: Path) -> None:
     assert not [
         name for name in names if name.startswith(("puzzles", "notebooks")) and solution in text(unpacked / name)
     ]
-    for stem in ladder.stems().values():
-        assert {f"puzzles/{stem}.py", f"notebooks/{stem}.ipynb"} <= names
+    for puzzle_id, stem in ladder.stems().items():
+        assert {f"puzzles/{stem}.py", f"notebooks/{ladder.numbered(puzzle_id)}.ipynb"} <= names
+    assert {"notebooks/00_start_here.ipynb", "checker/notebook/lab/labconfig/page_config.json"} <= names
 
 
 def text(path: Path) -> str:

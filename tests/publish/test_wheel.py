@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from checker.course import ladder
+from checker.course import ladder, places
 from checker.publish import hosted
 from tests.conftest import ROOT, importable, need
 
@@ -65,8 +65,8 @@ def test_it_holds_the_students_course_and_triton_with_its_licence(wheel: Path) -
         names = packed.namelist()
         [metadata] = (packed.read(name).decode() for name in names if name.endswith("/METADATA"))
     carried = [name.removeprefix("checker/carried/") for name in names if name.startswith("checker/carried/")]
-    for stem in ladder.stems().values():
-        assert {f"course/puzzles/{stem}.py", f"course/notebooks/{stem}.ipynb"} <= set(carried)
+    for puzzle_id, stem in ladder.stems().items():
+        assert {f"course/puzzles/{stem}.py", f"course/notebooks/{ladder.numbered(puzzle_id)}.ipynb"} <= set(carried)
     assert {
         "course/Makefile",
         "course/README.md",
@@ -100,10 +100,17 @@ def test_an_upgrade_keeps_what_is_the_learners(with_triton: Environment, tmp_pat
     new = readme.read_text()
     puzzle.write_text("mine")
     readme.write_text("notes of mine")
+    renamed = places.notebook("p1", tmp_path)
+    renamed.write_text("my notebook")
+    renamed.rename(renamed.with_name("p1_naive_softmax.ipynb"))  # as it was called once
+    (tmp_path / "notebooks" / "17_p2_safe_softmax.ipynb").write_text("a copy of mine")
     (tmp_path / "LICENSE").unlink()
     done = with_triton.typed("flash-puzzles", "init", ".", cwd=tmp_path)
-    assert f"1 file added. {2 * len(ladder.stems())} puzzles and notebooks were there" in done.stdout
+    assert f"1 file added. {2 * len(ladder.stems()) + 1} puzzles and notebooks were there" in done.stdout
     assert "Your old README.md was saved as README.md.bak" in done.stdout
+    assert "Your notebooks/p1_naive_softmax.ipynb is now called 02_p1_naive_softmax.ipynb." in done.stdout
+    assert renamed.read_text() == "my notebook" and len([*renamed.parent.glob("*p1*.ipynb")]) == 1
+    assert (tmp_path / "notebooks" / "17_p2_safe_softmax.ipynb").read_text() == "a copy of mine"
     assert puzzle.read_text() == "mine" and readme.read_text() == new
     assert (tmp_path / "README.md.bak").read_text() == "notes of mine"
     other = tmp_path / "other"
@@ -156,7 +163,7 @@ def test_a_hosted_notebook_needs_its_first_cell_only(
     nbformat = importable("nbformat")
     environment = with_triton if there else Environment(tmp_path / "venv", None, hidden=("torch",))
     lesson = (ROOT / "solutions" / "p1_naive_softmax.py").read_text()
-    book = nbformat.reads((ROOT / "notebooks" / "p1_naive_softmax.ipynb").read_text(), 4)
+    book = nbformat.reads(places.notebook("p1").read_text(), 4)
     [kernel] = (cell for cell in book.cells if "def naive_softmax_kernel" in cell.source)
     kernel.source = lesson[lesson.index("@triton.jit") :]
     book.cells.append(nbformat.v4.new_code_cell('from checker.notebook import hint\nhint("p1")', id="asks"))

@@ -16,7 +16,7 @@ from checker.check import Terms, check
 from checker.course.clean import clean, cleaned
 from checker.course.verdict import Finding, Status, Verdict, Where
 from checker.report.as_json import as_dict, dumps
-from checker.report.terminal import show, show_table
+from checker.report.terminal import overview, show
 from checker.report.words import PLAIN_WORDS, apart
 from checker.submission.read import from_cells
 from tests.conftest import ROOT, SOLUTION, check_kernel
@@ -89,7 +89,7 @@ def test_every_status_can_be_shown(status: Status) -> None:
     verdict = Verdict("p1", "A puzzle", status, () if status is Status.ACCEPTED else (finding,), file="a.ipynb")
     assert PLAIN_WORDS[status] in shown(verdict)
     out = io.StringIO()
-    show_table(Console(file=out, width=80), [verdict, verdict])
+    Console(file=out, width=80).print(overview([verdict, verdict]))
     assert out.getvalue().count(PLAIN_WORDS[status].split()[0]) >= 2
     assert json.loads(dumps(as_dict(verdict)))["verdict"] == status.value
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from checker import catalog
+from checker.course import ladder
 from checker.trace import run, words
 from tests.conftest import ROOT
 from tests.kernels import named
@@ -41,7 +42,7 @@ def test_a_solved_neighbour_stands_beside(course: Path) -> None:
 def test_a_neighbour_in_a_notebook_stands_beside(course: Path) -> None:
     cell = {"cell_type": "code", "source": (ROOT / "solutions" / f"{STEMS['p6']}.py").read_text()}
     (course / "puzzles" / f"{STEMS['p6']}.py").write_text((ROOT / "puzzles" / f"{STEMS['p6']}.py").read_text())
-    (course / "notebooks" / f"{STEMS['p6']}.ipynb").write_text(json.dumps({"cells": [cell]}))
+    (course / "notebooks" / f"{ladder.numbered('p6')}.ipynb").write_text(json.dumps({"cells": [cell]}))
     assert beside("p5").pairs is not None
 
 

@@ -1,0 +1,85 @@
+"""The ladder with what is solved: the same rows on a terminal and in a notebook."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import escape
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from checker import catalog
+from checker.course import ladder, places
+from checker.learner import hints, predict
+from checker.learner.progress import Opened, Progress
+from checker.report import html
+
+HEADS = ("solved", "hints", "predicted")
+BESIDE = "Beside these, when they help:"
+NEXT = "Next:"
+
+
+@dataclass(frozen=True)
+class Row:
+    """What was reached in one puzzle, in words."""
+
+    id: str
+    title: str
+    solved: bool
+    facts: tuple[str, str, str]  # under HEADS
+    helps: str  # when to take it, if it stands beside the spine and is not solved
+
+
+def rows(progress: Progress) -> Iterator[Row]:
+    """All puzzles, the spine first."""
+    for puzzle_id in ladder.ORDER:
+        entry, puzzle = progress.of(puzzle_id), catalog.load(puzzle_id)
+        total = len(hints.hints_of(puzzle_id))
+        solved = entry.when[:10] or ("yes" if entry.solved else "not yet")
+        facts = solved, f"{min(entry.hints, total)} of {total}", predict.right_at_first(puzzle, entry)
+        helps = "" if entry.solved else ladder.RUNGS[puzzle_id].helps
+        yield Row(puzzle_id, puzzle.title, entry.solved, facts, helps)
+
+
+def summary(progress: Progress) -> str:
+    """How many are solved, as a sentence."""
+    done = sum(progress.of(puzzle_id).solved for puzzle_id in ladder.RUNGS)
+    return f"{done} of {len(ladder.RUNGS)} puzzles solved."
+
+
+def table(progress: Progress) -> RenderableType:
+    """For a console of any kind."""
+    grid = Table.grid(padding=(0, 1))
+    for justify in ("left", "left", "left", "right", "right"):
+        grid.add_column(justify=justify, overflow="fold")
+    grid.add_row("", "", *HEADS, style="dim")
+    for number, row in enumerate(rows(progress)):
+        if number == len(ladder.SPINE):
+            grid.add_row("", Text(BESIDE, style="dim"))
+        sign = Text("✓", style="green") if row.solved else Text("○", style="cyan")
+        grid.add_row(sign, f"{row.id} {row.title}", *row.facts)
+        if row.helps:
+            grid.add_row("", Text(f"   {row.helps}", style="dim"))
+    return Group(grid, Text(f"\n{summary(progress)}"))
+
+
+def in_notebook(found: Opened) -> str:
+    """The same as one HTML element, with links to the notebooks that are there."""
+    progress, lines = found.progress, []
+    for number, row in enumerate(rows(progress)):
+        if number == len(ladder.SPINE):
+            lines.append(html.row("", html.faint(BESIDE)))
+        helps = f"<br>{html.faint(row.helps)}" if row.helps else ""
+        lines.append(html.row("✓" if row.solved else "○", _linked(row.id, row.title) + helps, *map(escape, row.facts)))
+    parts = [escape(found.remark), html.table(("", "", *HEADS), lines), escape(summary(progress))]
+    if (ahead := progress.next_open()) is not None:
+        parts.append(f"{NEXT} <b>{_linked(ahead, ladder.RUNGS[ahead].title)}</b>")
+    return f"<div>{''.join(f'<div>{part}</div>' for part in parts if part)}</div>"
+
+
+def _linked(puzzle_id: str, title: str) -> str:
+    path, words = places.notebook(puzzle_id), f"{puzzle_id} {escape(title)}"
+    return html.linked(escape(os.path.relpath(path)), words) if path.exists() else words

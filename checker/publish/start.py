@@ -1,0 +1,69 @@
+"""Where to begin: the table of puzzles, for the README and for the notebook that JupyterLab opens first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from checker import catalog
+from checker.course import ladder
+from checker.course.ladder import Rung
+from checker.course.lesson import KERNEL, new_cell, new_notebook, notebook_json
+from checker.course.places import notebook
+
+AROUND = "These nine are the spine, and beside it stand rungs to take when they help."
+_ABOVE = """\
+# Start here
+
+From a first Triton kernel to FlashAttention, in small steps. Each notebook is one step: a lesson, and a kernel with its
+middle missing. **Begin with [w1]({first})**, or with [p1]({softmax}) if you have written Triton before.
+
+Fill in the kernel, run its cell, and then run the cell `check("w1")` below it. In a second or two you see whether the
+kernel is right, and if it is not, what is wrong and in which line. No GPU is needed. Check as often as you like.
+
+You can call more in a puzzle's notebook, and what it shows appears below the cell: `hint("w1")` gives a hint,
+`step("w1")` goes through your kernel line by line, `trace("w1")` draws what it does to memory, and `predict("w1")` asks
+you to guess numbers. Import them first: `from checker.notebook import hint, step, trace, predict`.
+
+## The puzzles
+
+"""
+_PROGRESS = """\
+## How far you are
+
+The next cell shows what you have solved. It changes once a puzzle is accepted: run it again then."""
+_CHECK = """\
+The next cell checks all puzzles, one line each. It reads the files, so save your notebooks first. Once all puzzles are
+solved, this takes about a minute."""
+
+
+def puzzle_table(place: Callable[[Rung], str], next_one: str) -> str:
+    """The puzzles in Markdown: the spine, and the rungs beside it.
+
+    `place`: where a puzzle's link leads to. `next_one`: a sentence on what says which puzzle comes next.
+    """
+    spine, beside = [], []
+    for rung in ladder.LADDER:
+        link = f"| [{rung.id}]({place(rung)}) | {rung.title} |"
+        if rung.helps:
+            beside.append(f"{link} {rung.helps} |")
+        else:
+            kernels = ", ".join(f"`{kernel.name}`" for kernel in catalog.load(rung.id).kernels)
+            spine.append(f"{link} {kernels} |")
+    line = "|---|---|---|"
+    head, around = ["|  | puzzle | you write |", line], ["|  | beside it | when to take it |", line]
+    return "\n".join([*head, *spine, "", f"{AROUND} {next_one}", "", *around, *beside]) + "\n"
+
+
+def start_notebook() -> str:
+    """The JSON of the notebook to open first."""
+    above = _ABOVE.format(first=notebook("w1").name, softmax=notebook("p1").name)
+    table = puzzle_table(lambda rung: notebook(rung.id).name, "`progress()` says what comes next.")
+    cells = [
+        ("markdown", above + table),
+        ("markdown", _PROGRESS),
+        ("code", "from checker.notebook import check, progress\n\nprogress()"),
+        ("markdown", _CHECK),
+        ("code", "check()"),
+    ]
+    made = [new_cell(kind, f"cell-{number}", text) for number, (kind, text) in enumerate(cells)]
+    return notebook_json(new_notebook(made, KERNEL))
