@@ -96,13 +96,11 @@ Nothing is doubled.
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The repository with the toy puzzle added, as the second one, and its mistake; nothing else is touched."""
     root = tmp_path_factory.mktemp("course")
-    for name in ("checker", "puzzles", "solutions", "notebooks"):
+    for name in ("checker", "docs", "puzzles", "solutions", "notebooks"):
         shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for folder in ("tests", "docs"):
-        (root / folder).mkdir()
+    (root / "tests").mkdir()
     for name in (
         "README.md",
-        "docs/guide.md",
         "pyproject.toml",
         "tests/__init__.py",
         "tests/conftest.py",
