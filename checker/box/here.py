@@ -12,7 +12,7 @@ import io
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -29,12 +29,12 @@ if TYPE_CHECKING:  # needs NumPy
 _PATH = "/submission.py"  # what a submission is called in tracebacks; there is no such file
 
 
-def _nobody(done: int, every: int) -> None:
+def _nobody(done: int, every: int, about: str) -> None:
     """Nobody waits."""
 
 
-# Called after each launch, with how many of all are done: who can end this process waits for that.
-alive: Callable[[int, int], object] = _nobody
+# Called after each launch, with how many of all are done, and what it was about: who may end this process waits for it.
+alive: Callable[[int, int, str], object] = _nobody
 
 
 class Here:
@@ -42,6 +42,7 @@ class Here:
 
     def __init__(self, limits: Limits):
         self.limits = limits
+        self.about: Sequence[str] = ()  # what each launch is there for, in words
 
     def run(self, source: str, kernels: list[str], launches: list[Launch], passes: list[Pass]) -> BoxResult:
         """Run `passes` over `launches`: each a list of (launch number, program order), one after the other."""
@@ -50,9 +51,9 @@ class Here:
         frame = wire.pack(*request(source, kernels, launches, passes, Device.INTERPRETER))
         header, buffers = next(wire.unpack(frame))
         results, stopped = [], False
-        count = _Count(sum(map(len, passes)))
+        told = _Told([self.about[number] if self.about else "" for orders in passes for number, _ in orders])
         for number, orders in enumerate(passes):
-            answers, printed, ending = _Answers(count), io.BytesIO(), Ending.STOPPED
+            answers, printed, ending = _Answers(told), io.BytesIO(), Ending.STOPPED
             if not stopped:
                 ending = passed(module, header, buffers, number, answers, printed, self.limits.output_bytes)
                 stopped = ending is not Ending.FINISHED
@@ -96,24 +97,25 @@ def passed(
 
 
 @dataclass
-class _Count:
-    """How many launches are done, of how many."""
+class _Told:
+    """What launches are about, in the order in which they run, and how many are done."""
 
-    every: int
+    about: Sequence[str]
     done: int = 0
 
 
 class _Answers(io.BytesIO):
     """What is answered, launch by launch."""
 
-    def __init__(self, count: _Count):
+    def __init__(self, told: _Told):
         super().__init__()
-        self._count = count
+        self._told = told
 
     def write(self, data: Any) -> int:
         """Keep an answer, and say that it came."""
-        self._count.done += 1
-        alive(self._count.done, self._count.every)
+        told = self._told
+        alive(told.done + 1, len(told.about), told.about[told.done] if told.done < len(told.about) else "")
+        told.done += 1
         return super().write(data)
 
 

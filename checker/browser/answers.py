@@ -43,10 +43,11 @@ _MOST_BYTES = 1 << 30  # of an array that NumPy can have in 32 bits, with room t
 Answer = dict[str, Any]
 
 
-def answered(request: str, alive: Callable[[int, int], object] = lambda done, every: None) -> str:
+def answered(request: str, alive: Callable[[int, int, str], object] = lambda *_: None) -> str:
     """The answer to a request, whatever comes of it: JSON both. A fault of ours is a verdict, too.
 
-    `alive` is called after each launch, with how many of all are done: so whoever waits knows that all is well.
+    `alive` is called after each launch, with how many of all are done, and what it was about: so whoever waits knows
+    that all is well.
     """
     here.alive = alive
     asked = json.loads(request)

@@ -115,6 +115,9 @@ class Check:
             cached=self.practice,
             assembled=self.practice,
         ) as compiler:
+            if isinstance(box, Here):
+                titles = {one.name: one.title for one in self.puzzle.properties}
+                box.about = [titles.get(next(iter(case.proves), ""), "") for case in plan.launched]
             with expected_ahead(self.puzzle, plan.runnable if self.terms.on_gpu else ()) as puzzle:
                 result = run_in(box, (program.source, list(program.kernels), plan.launches, plan.passes), others)
                 evidence = self._evidence(plan, result)

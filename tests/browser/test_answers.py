@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from checker import catalog
 from tests.conftest import ROOT
 from tests.kernels import named
 
@@ -24,8 +25,9 @@ standin.install()
 from checker.browser.answers import answered
 for line in sys.stdin:
     beats = []
-    answer = answered(line, lambda *seconds: beats.append(seconds))
+    answer = answered(line, lambda *told: beats.append(told))
     print(len(beats), flush=True)
+    print(beats[-1][1:] if beats else "", flush=True)
     print(answer, flush=True)
 """
 SOLVED, WRONG = (named(name).text.partition("@triton.jit")[2] for name in ("p1_naive_softmax", "p1_base_two"))
@@ -37,6 +39,7 @@ class Page:
     def __init__(self, worker: subprocess.Popen[str]):
         self.worker = worker
         self.beats = 0  # how often it has said that it is alive
+        self.last = ""  # of how many launches, and what the last was about
         self.drafts: dict[str, str] = {}
         self.progress: dict[str, str] = {}
 
@@ -45,6 +48,7 @@ class Page:
         assert self.worker.stdin and self.worker.stdout
         print(json.dumps(request), file=self.worker.stdin, flush=True)
         self.beats = int(self.worker.stdout.readline())
+        self.last = self.worker.stdout.readline().strip()
         answer: dict[str, Any] = json.loads(self.worker.stdout.readline())
         if line := answer["progress"]:
             self.progress[puzzle] = line
@@ -120,6 +124,7 @@ def test_pictures_say_what_they_show(page: Page) -> None:
     page.writes(SOLVED)
     page.asks("check")
     assert page.beats > 20
+    assert f"({page.beats}, '" in page.last and any(one.title in page.last for one in catalog.load("p1").properties)
     [picture] = page.asks("trace")["pictures"]
     assert page.beats == 1  # the launch that is drawn: what was accepted is not judged again
     assert picture.startswith("<svg ") and "reads per element: x 1" in picture and ":root" not in picture

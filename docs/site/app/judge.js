@@ -41,7 +41,7 @@ class Hand {
       if (this.#asked) this.#restartClock(); // a download is not the kernel's fault
     } else if (data.alive) {
       if (this.#asked) this.#restartClock(); // one launch more is done
-      if (this.#asked && data.every > 1) this.#tell(`${data.done} of ${data.every} launches are done.`);
+      if (this.#asked && data.every > 1) this.#tell(`${data.about || "launches"}: ${data.done} of ${data.every}`);
     } else if (data.ready) {
       this.isReady = true;
       this.#opening.resolve();

@@ -23,7 +23,7 @@ loaded.then(
 
 onmessage = async ({ data: { id, ...request } }) => {
   const { answered } = await loaded;
-  const alive = (done, every) => postMessage({ alive: true, done, every });
+  const alive = (done, every, about) => postMessage({ alive: true, done, every, about });
   postMessage({ id, answer: JSON.parse(answered(JSON.stringify(request), alive)) });
 };
 
