@@ -8,8 +8,8 @@ from html import escape
 from checker.bench.result import Result, Size, span
 
 ABOUT = (
-    "The least time that a GPU needs which does nothing else: first if every byte is moved once, then with the "
-    "traffic that was counted of your kernel. Real kernels take longer."
+    "The least time that a GPU needs which does nothing else, if every byte is moved once; and behind it, where that "
+    "is more, with the traffic that was counted of your kernel. Real kernels take longer."
 )
 
 

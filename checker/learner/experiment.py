@@ -83,7 +83,8 @@ def _ran(
     kernel = _kernel(name, submission)
     program, complaints = program_of(submission, [kernel])
     if complaints:
-        return Ran(name, problem=f"Line {submission.place(complaints[0].line)[1]}: {complaints[0].sentence}")
+        first = complaints[0]
+        return Ran(name, problem=f"Line {submission.place(first.line)[1]}: {first.sentence} {first.hint}".rstrip())
     case = _case(kernel, _bound(kernel, arguments, named), grid)
     answer = launch(program, [replace(launch_of(case), most_touched=MOST_TOUCHED, most_work=MOST_WORK)], Limits(), host)
     printed = answer.printed.get(0, "").rstrip()

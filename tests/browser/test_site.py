@@ -337,6 +337,57 @@ def test_the_editor_completes_finds_and_says_what_python_cannot_read(context: An
     assert violations(bench.page, ".workbench") == []
 
 
+def test_real_keys_reach_the_editor_and_nothing_else_does(context: Any, site: str) -> None:
+    """`fill` and its like would not see it: the page has keys of its own, and CodeMirror moves the caret by itself."""
+    bench = Bench(context.new_page(), site + PAGE)
+    bench.page.wait_for_function(READY)
+    bench.write("x = 1")
+    bench.page.focus(".wb-editor .cm-content")
+    bench.press("Control+End")
+    bench.page.keyboard.type(" / 2")
+    assert bench.text == "x = 1 / 2"
+    cell = bench.page.locator(".run-cell .cm-content").first
+    cell.focus()
+    before = cell.inner_text()
+    bench.press("Control+End", "Tab")
+    assert cell.inner_text() == before and "cm-content" not in bench.focused()
+    cell.focus()
+    bench.press("Control+End")
+    bench.page.keyboard.type("/")
+    assert cell.inner_text() == f"{before}/"
+    wrapped = "y = " + " + ".join(f"offset_{n}" for n in range(30))
+    bench.write(wrapped)
+    bench.page.focus(".wb-editor .cm-content")
+    bench.press("Control+Home", "End")  # of a row, and not of the line
+    bench.page.click("button[name=predict]")
+    bench.page.wait_for_timeout(500)
+    bench.page.keyboard.type("12")
+    assert bench.text == wrapped
+    assert bench.page.input_value(".wb-predict input") == "12"
+
+
+def test_what_was_asked_for_is_in_sight(context: Any, site: str) -> None:
+    page = context.new_page()
+    page.set_viewport_size({"width": 1280, "height": 900})
+    bench = Bench(page, f"{site}puzzles/{RUNGS['p2'].stem}.html")
+    bench.checked(code("p2_max_starts_at_zero"))
+    page.get_by_role("button", name="See it happen").click()
+    page.wait_for_selector(".wb-step .step-now")
+    page.wait_for_timeout(300)
+    bar = page.locator(".wb-bar").bounding_box()
+    for selector in (".wb-step .step-head", ".wb-step .step-said"):
+        box = page.locator(selector).bounding_box()
+        assert bar["y"] + bar["height"] <= box["y"] < 900, selector
+    bench.checked(code("p2_safe_softmax"))
+    for button, selector in (("predict", ".wb-predict label"), ("speed", ".wb-speed p"), ("bug", ".wb-bug h3")):
+        page.click(f"button[name={button}]")
+        page.wait_for_selector(selector)
+        page.wait_for_function("document.querySelector('.workbench').ariaBusy !== 'true'")
+        page.wait_for_timeout(300)
+        box, bar = page.locator(selector).first.bounding_box(), page.locator(".wb-bar").bounding_box()
+        assert bar["y"] + bar["height"] - 1 <= box["y"] < 900, selector
+
+
 def test_all_drafts_go_into_one_file_and_come_back(alone: Any, site: str, tmp_path: Path) -> None:
     bench = Bench(alone.new_page(), site + PAGE)
     bench.write("mine = 1")

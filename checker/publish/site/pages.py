@@ -13,11 +13,11 @@ import re
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from checker import catalog
 from checker.browser.words import on_page
 from checker.course import places
-from checker.course.edits import code_of
 from checker.course.ladder import LADDER, Rung
 from checker.course.lesson import Hint, emptied, hints, kernel_cell, prose, script_cells
 from checker.learner.bugs import Bug, bugs_of
@@ -153,7 +153,7 @@ def _workbench(rung: Rung, stub: str, steps: Sequence[Hint], cells: Sequence[tup
         "seconds": PATIENCE,
         "questions": [{"name": question.name, "asks": question.asks} for question in catalog.load(rung.id).questions],
         "hints": len(steps),
-        "bugs": [{"text": code_of(bug.text), "lines": _lines_of(bug)} for bug in bugs_of(rung.id, root)],
+        "bugs": [_hunted(bug) for bug in bugs_of(rung.id, root)],
         "timed": catalog.load(rung.id).timed is not None and rung.id not in TOO_LARGE,
         "cells": [{"code": text, "runs": runs} for text, runs in cells],
         "trace": True,
@@ -174,10 +174,10 @@ def _workbench(rung: Rung, stub: str, steps: Sequence[Hint], cells: Sequence[tup
     )
 
 
-def _lines_of(bug: Bug) -> list[int]:
-    """The lines to blame, counted from the first of its kernels: the editor begins there."""
-    before = bug.text[: bug.text.index(code_of(bug.text))].count("\n")
-    return [line - before for line in bug.lines]
+def _hunted(bug: Bug) -> dict[str, Any]:
+    """A bug's kernels as an editor has them, and the lines to blame, counted from the first of these."""
+    head, mark, rest = bug.text.partition("@triton.jit")
+    return {"text": mark + rest, "lines": [line - head.count("\n") for line in bug.lines]}
 
 
 def _solution(rung: Rung, root: Path) -> str:

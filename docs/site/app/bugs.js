@@ -6,8 +6,9 @@ import { editor } from "./editor.js";
 export class Bugs {
   #next = 0;
 
-  /** `check`: what gives the answer to a text. */
-  constructor(part, bugs, check) {
+  /** `check`: what gives the answer to a text; `reveal`: what brings a part into sight. */
+  constructor(part, bugs, check, reveal) {
+    this.reveal = reveal;
     this.part = part;
     this.bugs = bugs;
     this.check = check;
@@ -25,8 +26,10 @@ export class Bugs {
     };
     const ask = made("form", { onsubmit: guessed }, "Which line is to blame? ", guess, " ", made("button", {}, "Say"));
     const fix = made("button", { type: "button", onclick: () => fixed() }, "Check the fix");
+    const next = made("button", { type: "button", onclick: () => this.open() }, "Next bug");
+    next.hidden = true;
     const title = made("h3", {}, `Bug ${number + 1} of ${this.bugs.length}`);
-    this.part.replaceChildren(title, made("p", {}, "There is one mistake in this kernel."), frame, ask, said, fix, report);
+    this.part.replaceChildren(title, made("p", {}, "There is one mistake in this kernel."), frame, ask, said, fix, " ", next, report);
     this.part.hidden = false;
     const code = editor(frame, text, `Bug ${number + 1}`, { checks: () => fixed() });
     const fixed = async () => {
@@ -34,8 +37,10 @@ export class Bugs {
       if (!answer?.html) return;
       report.innerHTML = answer.html;
       said.textContent = answer.accepted ? "Fixed." : "There still is a mistake.";
+      next.hidden = !answer.accepted;
+      this.reveal(said);
     };
-    this.part.scrollIntoView({ block: "nearest" });
-    code.focus();
+    this.reveal(this.part);
+    guess.focus({ preventScroll: true });
   }
 }

@@ -29,7 +29,9 @@ async function afterTl(context) {
 /** An editor. `typed`: called after each change that the learner makes; `checks`: for Ctrl-Enter; `plain`: a small one. */
 export function editor(parent, doc, label, { typed = () => {}, checks, plain = false }) {
   const marks = plain ? [] : [lintGutter(), highlightActiveLine(), highlightActiveLineGutter(), autocompletion({ override: [afterTl] })];
-  const keys = [...closeBracketsKeymap, ...searchKeymap, ...completionKeymap, indentWithTab, ...defaultKeymap, ...historyKeymap];
+  const tab = plain ? [] : [indentWithTab]; // who comes by with Tab shall not change a cell of the lesson
+  const keys = [...closeBracketsKeymap, ...searchKeymap, ...completionKeymap, ...tab, ...defaultKeymap, ...historyKeymap];
+  parent.addEventListener("keydown", (event) => event.stopPropagation()); // the page's own keys, such as / for its search
   const view = new EditorView({
     parent,
     doc,
@@ -45,6 +47,8 @@ export function editor(parent, doc, label, { typed = () => {}, checks, plain = f
       syntaxHighlighting(classHighlighter),
       python(),
       EditorView.lineWrapping,
+      // At the end of a wrapped row the caret belongs to one of two: CodeMirror would see to that later, and take the focus.
+      EditorView.domEventHandlers({ blur: (_, one) => setTimeout(() => one.hasFocus || one.dispatch({ selection: { anchor: one.state.selection.main.head } })) }),
       // Escape lets the next Tab leave: CodeMirror sees to that by itself.
       keymap.of([{ key: "Mod-Enter", run: () => (checks(), true) }, ...keys]),
       EditorView.contentAttributes.of({ "aria-label": label, tabindex: "0" }),

@@ -18,6 +18,7 @@ const FRAME = `
 <div class="wb-editor"></div>
 <p class="wb-keys">Tab indents. Escape, then Tab leaves the editor. Ctrl-Enter (⌘-Enter) checks.</p>
 <div class="wb-notice" role="status"></div>
+<div class="wb-bar">
 <div class="wb-buttons">
   <button type="button" name="check" class="wb-main">Check</button>
   <button type="button" name="stop" hidden>Stop</button>
@@ -45,6 +46,7 @@ const FRAME = `
 </div>
 <p class="wb-state"><span></span> <button type="button" name="again" hidden>Try again</button></p>
 <p class="wb-said" role="status"></p>
+</div>
 <form class="wb-predict" hidden><button>See what your kernel does</button></form>
 <section class="wb-told" aria-label="Hint" hidden></section>
 <section class="wb-report" aria-label="Report" hidden></section>
@@ -84,7 +86,7 @@ class Workbench {
     this.#report();
     const run = (cells) => this.#ask("run", "Running …", { cells });
     this.cells = new Cells(data.cells, run);
-    this.bugs = new Bugs(this.part("bug"), data.bugs, (text) => this.#ask("bug", "Checking …", { text }));
+    this.bugs = new Bugs(this.part("bug"), data.bugs, (text) => this.#ask("bug", "Checking …", { text }), (part) => this.#reveal(part));
     this.part("up").append(made("b", { textContent: `${data.puzzle}: ${data.title}` }), " · ", made("a", { href: `${data.root}index.html`, textContent: "All puzzles" }));
     this.#inSight();
     this.#otherTabs();
@@ -272,7 +274,12 @@ class Workbench {
     part.hidden = !html;
     part.innerHTML = html ?? "";
     part.classList.remove("wb-outdated");
-    if (html) part.scrollIntoView({ block: "nearest", behavior: calm() ? "auto" : "smooth" });
+    if (html) this.#reveal(part);
+  }
+
+  /** Bring what was just made into sight, below the bar. */
+  #reveal(part) {
+    part.scrollIntoView({ block: "start", behavior: calm() ? "auto" : "smooth" });
   }
 
   async #check() {
@@ -299,6 +306,7 @@ class Workbench {
     if (!answer?.step) return;
     this.#show("step", " ");
     stepper(this.part("step"), answer.step).root.focus({ preventScroll: true });
+    this.#reveal(this.part("step"));
     this.#said("The steps are below. The arrow keys go forwards and backwards.");
   }
 
@@ -417,7 +425,9 @@ class Workbench {
       predict: () => {
         form.hidden = !form.hidden;
         this.button("predict").ariaExpanded = !form.hidden;
-        if (!form.hidden) form.querySelector("input").focus();
+        if (form.hidden) return;
+        this.#reveal(form);
+        form.querySelector("input").focus({ preventScroll: true });
       },
       reset: () => {
         if (!confirm("Go back to the stub? What you wrote is taken out of the editor.")) return;
