@@ -17,7 +17,7 @@ from checker.course import ladder
 from tests.conftest import ROOT
 
 TOY = "t1_double"
-BEFORE = '    Rung("p1", "naive_softmax", "Naive softmax"),\n'
+BEHIND = '    Rung(\n        "p2",\n'
 LINE = '    Rung("t1", "double", "Twice as much"),\n'
 
 KERNEL = """
@@ -117,8 +117,8 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / "tests" / "wrong" / "t1.diff").write_text(WRONG)
     registry = root / "checker" / "course" / "ladder.py"
     text = registry.read_text()
-    assert text.count(BEFORE) == 1
-    registry.write_text(text.replace(BEFORE, BEFORE + LINE))
+    assert text.count(BEHIND) == 1
+    registry.write_text(text.replace(BEHIND, LINE + BEHIND))
     return root
 
 
