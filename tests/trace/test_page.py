@@ -126,10 +126,11 @@ def test_numbers_are_there_on_demand_and_stay_unfolded(opened: Opened) -> None:
     shown.locator(".step-line", has_text="x = tl.load").first.click()
     card = shown.locator(".step-card", has=shown.locator("b", has_text="x")).filter(has=shown.locator("canvas")).first
     card.locator("summary").click()
+    shown.wait_for_selector(".step-scroll td")
     cells = shown.locator(".step-scroll td").all_inner_texts()
     assert len(cells) > 16 and all(any(sign.isdigit() or sign == "∞" for sign in cell) for cell in cells)
     shown.keyboard.press("ArrowRight")
-    assert shown.locator(".step-scroll td").count() > 0
+    shown.wait_for_selector(".step-scroll td")
 
 
 def test_another_program_and_another_kernel(opened: Opened) -> None:
@@ -205,6 +206,7 @@ def test_the_focus_stays_on_a_card_and_arrows_inside_its_numbers_scroll(opened: 
     shown.keyboard.press("ArrowRight")
     assert shown.evaluate("document.activeElement.closest('.step-card').dataset.name") == "mask"
     shown.keyboard.press("Enter")
+    shown.wait_for_selector(".step-scroll")
     shown.locator(".step-scroll").first.focus()
     before = at(shown)
     shown.keyboard.press("ArrowRight")
