@@ -7,7 +7,7 @@ const ROOT = new URL("../", import.meta.url);
 const loading = (words) => postMessage({ loading: words });
 
 async function load() {
-  loading("Loading Python (9 MB at the first visit) …");
+  loading("Loading Python (10 MB at the first visit) …");
   const list = await (await fetch(new URL("app/files.json", ROOT))).json();
   const indexURL = new URL("./", new URL(list.pyodide.files[0], ROOT)).href;
   const packed = fetch(new URL("checker.zip", ROOT)).then((answer) => answer.arrayBuffer());
