@@ -51,7 +51,7 @@ class Here:
         frame = wire.pack(*request(source, kernels, launches, passes, Device.INTERPRETER))
         header, buffers = next(wire.unpack(frame))
         results, stopped = [], False
-        told = _Told([self.about[number] if self.about else "" for orders in passes for number, _ in orders])
+        told = _Progress([self.about[number] if self.about else "" for orders in passes for number, _ in orders])
         for number, orders in enumerate(passes):
             answers, printed, ending = _Answers(told), io.BytesIO(), Ending.STOPPED
             if not stopped:
@@ -97,7 +97,7 @@ def passed(
 
 
 @dataclass
-class _Told:
+class _Progress:
     """What launches are about, in the order in which they run, and how many are done."""
 
     about: Sequence[str]
@@ -107,7 +107,7 @@ class _Told:
 class _Answers(io.BytesIO):
     """What is answered, launch by launch."""
 
-    def __init__(self, told: _Told):
+    def __init__(self, told: _Progress):
         super().__init__()
         self._told = told
 

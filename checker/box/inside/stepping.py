@@ -21,6 +21,7 @@ from checker.box.inside.running import running
 from checker.box.protocol.steps import MOST_NAME, MOST_NUMBERS, MOST_OF_VALUE, Access, Step, Value, packed
 
 Told = Callable[[Any], Value]  # what a name holds, as data
+_TYPES = {"float16": "fp16", "float32": "fp32"}  # as Triton calls them; integers are called as in NumPy
 
 
 class _Seen(NamedTuple):
@@ -45,17 +46,11 @@ class SeenMemory(Memory):
         self._note_lanes(at, addresses, mask, None)
         return loaded
 
-    def store(self, addresses: Any, values: Any, mask: Any, *rest: Any) -> None:
+    def store(self, addresses: Any, values: Any, mask: Any, dtype: Any, bf16: bool = False) -> None:
         """As any memory does."""
         at = len(self.records)
-        super().store(addresses, values, mask, *rest)
-        kind = (
-            "bf16"
-            if rest[-1] is True
-            else f"fp{8 * values.itemsize}"
-            if values.dtype.kind == "f"
-            else values.dtype.name
-        )
+        super().store(addresses, values, mask, dtype, bf16)
+        kind = "bf16" if bf16 else _TYPES.get(values.dtype.name, values.dtype.name)
         self._note_lanes(at, addresses, mask, block(kind, np.broadcast_to(values, addresses.shape)))
 
     def _note_lanes(self, at: int, addresses: Any, mask: Any, stored: Value | None) -> None:

@@ -1,9 +1,11 @@
 /* The workbench of a puzzle: its editor, its buttons, and what the judge says. */
 
-import { editor } from "./editor.js";
-import { Judge, Unavailable } from "./judge.js";
 import { Bugs } from "./bugs.js";
 import { Cells } from "./cells.js";
+import { made } from "./draw.js";
+import { editor } from "./editor.js";
+import { Files } from "./files.js";
+import { Judge, Unavailable } from "./judge.js";
 import { stepper } from "./step.js";
 import { draft, drafts, onOtherDraft, onProgress, progress, saveDraft, saveProgress, solved } from "./store.js";
 
@@ -296,18 +298,29 @@ class Workbench {
     this.#said(`${said} ${answer.withheld ? "The report is below, and Hint says more." : "The report is below."}`);
   }
 
-  async #step() {
-    const answer = await this.#ask("step", "Running it step by step …");
-    if (answer?.html) {
-      this.#show("step", "");
-      this.#show("report", answer.html);
-      this.#said("There is nothing to step through. The report below says why.");
-    }
-    if (!answer?.step) return;
-    this.#show("step", " ");
-    stepper(this.part("step"), answer.step).root.focus({ preventScroll: true });
-    this.#reveal(this.part("step"));
-    this.#said("The steps are below. The arrow keys go forwards and backwards.");
+  /** What a verb shows, in a part of its own; a report instead if the kernel hangs, or touches no memory. */
+  async #seen(verb, name, words, show) {
+    const answer = await this.#ask(verb, words);
+    if (!answer?.html) return answer && !answer.problem && show(answer);
+    this.#show(name, "");
+    this.#show("report", answer.html);
+    this.#said("There is nothing to show. The report below says why.");
+  }
+
+  #step() {
+    return this.#seen("step", "step", "Running it step by step …", ({ step }) => {
+      this.#show("step", " ");
+      stepper(this.part("step"), step).root.focus({ preventScroll: true });
+      this.#reveal(this.part("step"));
+      this.#said("The steps are below. The arrow keys go forwards and backwards.");
+    });
+  }
+
+  #trace() {
+    return this.#seen("trace", "pictures", "Drawing …", ({ pictures }) => {
+      this.#show("pictures", pictures.join(""));
+      this.#said("The pictures are below.");
+    });
   }
 
   async #speed() {
@@ -315,19 +328,6 @@ class Workbench {
     if (!answer?.html) return;
     this.#show("speed", answer.html);
     this.#said("The prediction is below.");
-  }
-
-  async #trace() {
-    const answer = await this.#ask("trace", "Drawing …");
-    if (answer?.html) {
-      // It hangs, or touches no memory.
-      this.#show("pictures", "");
-      this.#show("report", answer.html);
-      this.#said("There is nothing to draw. The report below says why.");
-    }
-    if (!answer?.pictures) return;
-    this.#show("pictures", answer.pictures.join(""));
-    this.#said("The pictures are below.");
   }
 
   /** A line that a report names is a link to it. */
@@ -406,7 +406,6 @@ class Workbench {
   // Buttons
 
   #buttons() {
-    const [input, all] = this.bench.querySelectorAll("input[type=file]");
     const form = this.part("predict");
     const actions = {
       check: () => this.#check(),
@@ -417,11 +416,6 @@ class Workbench {
       speed: () => this.#speed(),
       bug: () => this.bugs.open(),
       again: () => this.#load().catch(() => {}),
-      py: () => this.#download("py"),
-      ipynb: () => this.#download("ipynb"),
-      upload: () => input.click(),
-      all: () => this.#downloadAll(),
-      back: () => all.click(),
       predict: () => {
         form.hidden = !form.hidden;
         this.button("predict").ariaExpanded = !form.hidden;
@@ -435,70 +429,15 @@ class Workbench {
       },
     };
     for (const [name, act] of Object.entries(actions)) this.button(name).addEventListener("click", act);
-    input.addEventListener("change", () => input.files.length && this.#upload(input));
-    all.addEventListener("change", () => all.files.length && this.#bringBack(all));
-    const files = this.part("files");
-    addEventListener("click", ({ target }) => files.contains(target) || (files.open = false));
-    const close = () => {
-      files.open = false;
-      files.querySelector("summary").focus();
-    };
-    files.addEventListener("keydown", ({ key }) => key === "Escape" && close());
-    files.addEventListener("click", ({ target }) => target.name && close());
+    new Files(this.part("files"), this.data.puzzle, {
+      ask: (verb, words, more) => this.#ask(verb, words, more),
+      save: () => this.#save(),
+      said: (words) => this.#said(words),
+      text: () => this.editor.text(),
+      replace: (text, words) => this.#replace(text, words),
+    });
     this.#earned();
   }
-
-  async #download(kind) {
-    const answer = await this.#ask("download", "Making the file …", { kind });
-    if (answer?.text) this.#saved(answer.name, answer.text);
-  }
-
-  #saved(name, text) {
-    const href = URL.createObjectURL(new Blob([text]));
-    made("a", { href, download: name }).click();
-    this.#said(`Saved as ${name}.`);
-    setTimeout(() => URL.revokeObjectURL(href), 10_000);
-  }
-
-  #downloadAll() {
-    this.#save();
-    this.#saved("flash-puzzles.json", JSON.stringify({ drafts: drafts(), progress: progress() }, null, 1));
-  }
-
-  /** Take drafts and progress from such a file, in place of those that are here. */
-  async #bringBack(input) {
-    const [file] = input.files;
-    const text = await file.text();
-    input.value = "";
-    let found;
-    try {
-      found = JSON.parse(text);
-      const texts = [...Object.values(found.drafts), ...Object.values(found.progress)];
-      if (texts.some((one) => typeof one !== "string")) throw new TypeError();
-    } catch {
-      return this.#said(`${file.name} is no file of all drafts.`);
-    }
-    const others = Object.entries(found.drafts).filter(([puzzle, code]) => (draft(puzzle) ?? code) !== code).map(([puzzle]) => puzzle);
-    if (others.length && !confirm(`Take the file’s version of ${others.join(", ")} instead of yours?`)) return;
-    for (const [puzzle, code] of Object.entries(found.drafts)) saveDraft(puzzle, code);
-    for (const [puzzle, line] of Object.entries(found.progress)) saveProgress(puzzle, line);
-    const own = found.drafts[this.data.puzzle];
-    if (own !== undefined && own !== this.editor.text()) this.#replace(own, `This is from ${file.name}.`);
-    this.#said(`The drafts of ${file.name} are back.`);
-  }
-
-  async #upload(input) {
-    const [file] = input.files;
-    const answer = await this.#ask("upload", "Reading the file …", { name: file.name, text: await file.text() });
-    input.value = ""; // so that the same file can be chosen again
-    if (typeof answer?.text === "string") this.#replace(answer.text, `This is ${file.name}.`);
-  }
-}
-
-function made(tag, properties, ...children) {
-  const element = Object.assign(document.createElement(tag), properties);
-  element.append(...children);
-  return element;
 }
 
 const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
