@@ -30,6 +30,7 @@ _KINDS: dict[str, tuple[str, dict[str, str], int]] = {
     Device.CUDA: ("child", {}, 2),
     Device.PYTORCH: ("pytorch", {}, 2),
     Device.AUTOGRAD: ("autograd", {"TRITON_INTERPRET": "1"}, 2),
+    Device.OWN: ("own", {"TRITON_INTERPRET": "1"}, 2),
     COMPILER: ("compiler", {}, 2),
 }
 _LONGEST_MESSAGE = 1 << 12

@@ -23,7 +23,7 @@ SHARED = {  # by file beside this one: the verbs in it
     "rounds": ("extension", "handout", "round"),
     "learner": ("bug", "hint", "predict", "progress", "reset", "solution"),
 }
-ALONE = "check", "doctor", "grade", "grades", "init", "lab", "similar", "site", "train", "watch"
+ALONE = "check", "doctor", "grade", "grades", "init", "lab", "own", "similar", "site", "train", "watch"
 FILE_OF = {verb: file for file, verbs in SHARED.items() for verb in verbs} | {verb: verb for verb in ALONE}
 
 

@@ -16,6 +16,7 @@ from checker.box.processes import TooLittle
 from checker.check import Outcome, Terms, believed, check, started, unreadable
 from checker.check.lent import AnotherFirst, own
 from checker.course import ladder
+from checker.course.claims import Claims
 from checker.course.clean import cleaned
 from checker.course.places import INSTALLED, ROOT, files, holds_course, is_own, notebook, script, shown, walk_through
 from checker.course.status import TRACEBACK_VARIABLE, Misuse
@@ -54,6 +55,18 @@ def outcome_of(puzzle_id: str, file: Path | None, terms: Terms | None, *, believ
         raise
     except Exception as error:
         return Outcome(fault(puzzle_id, error))
+
+
+def own_checked(submission: Submission, claims: Claims, terms: Terms) -> Verdict:
+    """The verdict on a whole file. Raises only Misuse: our fault is a verdict."""
+    from checker.check.own import own
+
+    try:
+        return own(submission, claims, terms).verdict
+    except Misuse:
+        raise
+    except Exception as error:
+        return fault(None, error)
 
 
 def all_checked(terms: Terms | None, *, in_notebook: bool) -> tuple[list[Verdict], str]:
@@ -207,7 +220,7 @@ def misused(sentence: str, hint: str = "") -> Verdict:
     return Verdict(None, "", Status.MISUSED, (Finding("misused", Status.MISUSED, sentence, "", hint),))
 
 
-def fault(puzzle_id: str, error: Exception) -> Verdict:
+def fault(puzzle_id: str | None, error: Exception) -> Verdict:
     """The verdict when the checker itself has failed, or the machine has let it do too little."""
     if os.environ.get(TRACEBACK_VARIABLE):
         traceback.print_exception(error)
@@ -218,10 +231,11 @@ def fault(puzzle_id: str, error: Exception) -> Verdict:
         hint = "This is not your code's fault, and it costs no points."
         finding = Finding("checker-fault", Status.CHECKER_FAULT, "There is too little to check with", str(error), hint)
     else:
+        typed = f"check {puzzle_id}" if puzzle_id else "own FILE"
         hint = (
             "This is not your kernel's fault, and it costs no points. Check again; if it happens again, report it "
-            f"with the output of {TRACEBACK_VARIABLE}=1 python -m checker check {puzzle_id}."
+            f"with the output of {TRACEBACK_VARIABLE}=1 python -m checker {typed}."
         )
         sentence = f"{type(error).__name__}: {error}"
         finding = Finding("checker-fault", Status.CHECKER_FAULT, "The checker itself failed", sentence, hint)
-    return cleaned(Verdict(puzzle_id, ladder.stems()[puzzle_id], finding.status, (finding,)))
+    return cleaned(Verdict(puzzle_id, ladder.stems()[puzzle_id] if puzzle_id else "", finding.status, (finding,)))

@@ -152,7 +152,7 @@ def _properties(verdict: Verdict) -> RenderableType:
         text = Text(p.title)
         if reason := words.why(p):
             text.append(f": {reason}", style="dim")
-        table.add_row(sign, text, f"{verdict.worth(p)}/{p.weight}")
+        table.add_row(sign, text, f"{verdict.worth(p)}/{p.weight}" if verdict.possible else "")
     return table
 
 

@@ -55,15 +55,15 @@ def plain(verdict: Verdict) -> str:
 
 
 def points(verdict: Verdict) -> str:
-    """The score in words; nothing if nothing was run."""
-    if not verdict.runs:
+    """The score in words; nothing if nothing was run, or if there are no points."""
+    if not verdict.runs or not verdict.possible:
         return ""
     return f"{verdict.earned}/{verdict.possible} points"
 
 
 def title(verdict: Verdict) -> str:
     """What was checked."""
-    return f"Puzzle {verdict.puzzle}: {verdict.title}" if verdict.puzzle else "flash-puzzles"
+    return f"Puzzle {verdict.puzzle}: {verdict.title}" if verdict.puzzle else verdict.title or "flash-puzzles"
 
 
 def first_finding(verdict: Verdict) -> str:

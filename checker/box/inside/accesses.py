@@ -39,17 +39,17 @@ def _barrier(builder: Any) -> None:
     memory().barrier()
 
 
-_ATOMICS: dict[str, Callable[[Any, Any], Any]] = {"ADD": np.add, "OR": np.bitwise_or, "XCHG": lambda old, new: new}
+ATOMICS: dict[str, Callable[[Any, Any], Any]] = {"ADD": np.add, "OR": np.bitwise_or, "XCHG": lambda old, new: new}
 
 
 def _atomic(builder: Any, operation: Any, ptrs: Any, value: Any, mask: Any, *_: Any, **__: Any) -> Any:
     """An atomic operation, through the launch's memory: the order in which programs reach it is the order it has."""
-    if operation.name not in _ATOMICS:
+    if operation.name not in ATOMICS:
         raise TypeError(f"the atomic operation {operation.name} is not part of this course")
     dtype = interpreter._get_np_dtype(ptrs.get_element_ty())
     addresses, lanes = np.atleast_1d(ptrs.data), np.atleast_1d(np.asarray(mask.data, dtype=bool))
     lanes = np.broadcast_to(lanes, addresses.shape)
-    found = memory().atomic(_ATOMICS[operation.name], addresses, np.atleast_1d(value.data), lanes, dtype)
+    found = memory().atomic(ATOMICS[operation.name], addresses, np.atleast_1d(value.data), lanes, dtype)
     return interpreter.TensorHandle(found.reshape(ptrs.data.shape), value.dtype.scalar)
 
 

@@ -5,6 +5,7 @@ Nothing here needs processes: `box.here` does the same where there are none.
 
 from __future__ import annotations
 
+import itertools
 import traceback
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -117,7 +118,9 @@ def _answer_of_pytorch(stream: BinaryIO, pytorch: Any, asked: Asked) -> bool:
     try:
         work.begin(asked.launch.most_work)
         with recorder or nullcontext():
-            results, *log = pytorch.called(asked.kernel, asked.launch)
+            made = pytorch.called(asked.kernel, asked.launch)
+        results, log = [*made.dense, *itertools.chain(*made.filled)], (made.log, made.elements)
+        answer |= {"again": len(made.filled), "moved": made.moved}
     except BaseException as error:
         answer["error"] = _described(error, asked.path)
     buffers = [*results, *(recorder.buffers if recorder else ()), *log]

@@ -8,8 +8,8 @@ from __future__ import annotations
 import ast
 import os
 import sys
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,16 @@ from checker.box.inside.work import work
 from checker.box.protocol.launch import Launch, TensorArgument
 from checker.box.protocol.records import STORE, Record, table
 from checker.box.protocol.steps import Value
+
+
+class Answer(NamedTuple):
+    """What came of one call."""
+
+    dense: list[bytes]  # values of each tensor afterwards
+    log: bytes
+    elements: bytes  # of the log
+    filled: Sequence[list[bytes]] = ()  # the values with other ones in undefined masked lanes
+    moved: Mapping[str, Sequence[int]] = {}  # elements that kernels have loaded from tensors, and stored to them
 
 
 class WrongResult(Exception):
@@ -64,7 +74,7 @@ def _last_return(function: ast.FunctionDef) -> int:
 
 def answered(
     tensors: Mapping[str, TensorArgument], after: Mapping[str, torch.Tensor], records: list[Record], line: int
-) -> tuple[list[bytes], bytes, bytes]:
+) -> Answer:
     """What `called` gives, of all tensors `after` the call; `line` has returned what was returned."""
     elements = []
     for position, (name, argument) in enumerate(tensors.items()):
@@ -72,11 +82,11 @@ def answered(
             size = after[name].numel()
             records.append(Record(STORE, position, line=line, distinct=size, lanes=size))
             elements.append(np.arange(size, dtype=np.int32))
-    dense = [_in_numpy(after[name]).tobytes() for name in tensors]
-    return dense, table(records).tobytes(), np.concatenate(elements).tobytes()
+    dense = [in_numpy(after[name]).tobytes() for name in tensors]
+    return Answer(dense, table(records).tobytes(), np.concatenate(elements).tobytes())
 
 
-def _in_numpy(tensor: torch.Tensor) -> npt.NDArray[Any]:
+def in_numpy(tensor: torch.Tensor) -> npt.NDArray[Any]:
     """Its values; those of bf16 as fp32."""
     return (tensor.float() if tensor.dtype is torch.bfloat16 else tensor).contiguous().numpy()
 
@@ -109,8 +119,8 @@ def outputs(launch: Launch) -> dict[str, TensorArgument]:
     return {name: argument for name, argument in launch.tensors.items() if argument.output}
 
 
-def believed(returned: Any, asked: Mapping[str, TensorArgument]) -> dict[str, torch.Tensor]:
-    """The outputs by name. Raises WrongResult."""
+def believed(returned: Any, asked: Mapping[str, TensorArgument], *, connected: bool = False) -> dict[str, torch.Tensor]:
+    """The outputs by name, `connected` with what they are computed from or not. Raises WrongResult."""
     given = returned if isinstance(returned, tuple | list) else (returned,)
     names = ", ".join(asked)
     if len(given) != len(asked):
@@ -128,7 +138,7 @@ def believed(returned: Any, asked: Mapping[str, TensorArgument]) -> dict[str, to
             right = f"{argument.shape} and type {kind}"
             order = f"; the shapes are those of {names}, in another order" if exchanged and wrong_shape else ""
             raise WrongResult(f"{name} has {_described(one)}, and not shape {right}{order}")
-    return {name: one.detach() for name, one in zip(asked, given, strict=True)}
+    return {name: one if connected else one.detach() for name, one in zip(asked, given, strict=True)}
 
 
 def _described(value: Any) -> str:

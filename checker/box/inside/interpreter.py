@@ -36,15 +36,16 @@ def prepare() -> None:
     np.seterr(all="ignore")  # a kernel may divide by zero; the judge will see what comes of it
 
 
-def _print(*values: Any) -> None:
+def printed(*values: Any) -> None:
     """`print` inside a kernel, with the program it came from."""
     print(f"program {running.program}:", *values)
 
 
-class _Asserts(ast.NodeTransformer):
+class Asserts(ast.NodeTransformer):
     """Make of `assert` what the compiler makes of it: tl.device_assert, which takes blocks as well."""
 
     def visit_Assert(self, node: ast.Assert) -> ast.Expr:
+        """One statement."""
         function = ast.Attribute(ast.Name("tl", ast.Load()), "device_assert", ast.Load())
         call = ast.Call(function, [node.test, *([node.msg] if node.msg is not None else [])], [])
         return ast.copy_location(ast.Expr(call), node)
@@ -58,14 +59,14 @@ def load_kernels(path: str, source: str, names: Iterable[str]) -> dict[str, Any]
     nothing but the names that the rewriting needs is added to what a kernel can see.
     """
     running.filename = path
-    namespace: dict[str, Any] = {"__name__": "submission", "triton": triton, "tl": tl, "print": _print}
+    namespace: dict[str, Any] = {"__name__": "submission", "triton": triton, "tl": tl, "print": printed}
     namespace |= language.names()
     tree = ast.parse(source)
     exec(compile(tree, path, "exec"), namespace)
     functions = ast.Module(body=[n for n in tree.body if isinstance(n, ast.FunctionDef)], type_ignores=[])
     definitions = [node for node in functions.body if isinstance(node, ast.FunctionDef)]
     running.loops = reached.mark(definitions)  # as the judge reads them
-    _Asserts().visit(functions)
+    Asserts().visit(functions)
     waiting.hand_over(functions)
     for definition in functions.body:
         definition.decorator_list = []

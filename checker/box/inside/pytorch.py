@@ -184,8 +184,8 @@ def translated(error: RuntimeError) -> Exception:
     return MemoryError() if "can't allocate memory" in str(error) else error
 
 
-def called(loaded: tuple[Any, int], launch: Launch) -> tuple[list[bytes], bytes, bytes]:
-    """(dense values of each tensor afterwards, log, elements of the log) of one call."""
+def called(loaded: tuple[Any, int], launch: Launch) -> functions.Answer:
+    """What came of one call."""
     function, line = loaded
     inputs = functions.inputs(launch)
     scalars = {name: value for name, (_, value) in launch.scalars.items()}

@@ -12,6 +12,7 @@ class Device(str, Enum):
     CUDA = "cuda"
     PYTORCH = "pytorch"
     AUTOGRAD = "autograd"  # PyTorch that launches kernels on the interpreter
+    OWN = "own"  # the same of a whole file
 
     @property
     def on_gpu(self) -> bool:
@@ -21,7 +22,7 @@ class Device(str, Enum):
     @property
     def in_torch(self) -> bool:
         """Whether functions of tensors are called, and no kernels launched."""
-        return self in (Device.PYTORCH, Device.AUTOGRAD)
+        return self in (Device.PYTORCH, Device.AUTOGRAD, Device.OWN)
 
     @property
     def reported(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from checker.box.protocol.records import OPERATION
 SMALL = 1 << 30  # bytes; a launch of less fits into every GPU, and a runner that says otherwise is not believed
 CONSTEXPR = "constexpr"
 DIVISOR = 16  # Triton notes which integers are multiples of it
-_POINTERS = {"float32": "*fp32", "float16": "*fp16", "bfloat16": "*bf16", "int64": "*i64"}
+_POINTERS = {"float32": "*fp32", "float16": "*fp16", "bfloat16": "*bf16", "int32": "*i32", "int64": "*i64"}
 _SCALARS = {"float32": "fp32", "int32": "i32", "int64": "i64"}
 
 
@@ -81,6 +81,7 @@ class Launch:
     resident: int = 0  # programs that run at the same time, if they wait for each other; 0: all of them
     in_a_row: int = 1  # launches, of which the last is told; scratch keeps its values from one to the next
     most_steps: int = 0  # that are recorded; 0: none are
+    asked: Mapping[str, str] = field(default_factory=dict)  # of a whole file: what is called, how, and on what layout
     tf32: bool = False  # tl.dot multiplies fp32 as a GPU does, which keeps 11 binary digits of each factor
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -166,6 +166,7 @@ class LaunchResult:
     left_out: str = ""  # on a GPU: what it has not enough of for this launch, MEMORY or room for its TILE
     reached: frozenset[int] = frozenset()  # numbers of the bodies that were entered; on a GPU nobody counts them
     launched: tuple[Launched, ...] = ()  # by a PyTorch program
+    moved: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # by its kernels: elements loaded, and stored
     steps: Steps | None = None  # if they were asked for
 
 
@@ -215,6 +216,7 @@ def _result(header: dict[str, Any], buffers: list[memoryview], launch: Launch, o
         left_out=left_out if on_gpu and (left_out := header.get("left_out")) in (MEMORY, TILE) else "",
         reached=frozenset() if on_gpu else _numbers(header.get("reached")),
         launched=_launched(header.get("launched", [])),
+        moved=_moved(header.get("moved", {}), launch),
         steps=_steps(buffers[-4], buffers[-3], launch, log) if stepped else None,
     )
 
@@ -268,6 +270,15 @@ def _numbers(values: Any) -> frozenset[int]:
     if not isinstance(values, list) or not all(type(value) is int for value in values):
         raise MalformedAnswer("numbers are missing")
     return frozenset(values)
+
+
+def _moved(told: Any, launch: Launch) -> dict[str, tuple[int, int]]:
+    if not isinstance(told, dict) or not told.keys() <= launch.tensors.keys():
+        raise MalformedAnswer("what was moved is no object of tensors")
+    pairs = [(name, counts) for name, counts in told.items() if isinstance(counts, list) and len(counts) == 2]
+    if len(pairs) < len(told) or not all(type(n) is int and 0 <= n < 1 << 62 for _, counts in pairs for n in counts):
+        raise MalformedAnswer("what was moved is told otherwise")
+    return {name: (counts[0], counts[1]) for name, counts in pairs}
 
 
 def _launched(told: Any) -> tuple[Launched, ...]:

@@ -102,23 +102,29 @@ def call(
     )
 
 
-def family(case: Case) -> Case:
+def family(case: Case, Br: int = TILE, Bc: int = TILE) -> Case:
     """A launch of the family's with this call's values, all heads of all sequences on one axis, and O, LSE and delta.
 
-    O is rounded to its type, as the backward pass gets it.
+    O is rounded to its type, as the backward pass gets it. Where several heads of Q share one of K and V, each has its
+    own. A call that does not say whether it is causal is.
     """
     tensors = {}
+    heads = case.tensors["q"].values.shape[1]
+    sides = {AxisKind.QUERY: Br, AxisKind.KEY: Bc}
     for name, tensor in case.tensors.items():
-        values = tensor.values.reshape(-1, *tensor.values.shape[2:])
-        tensors[f"{name}_ptr"] = Tensor(values, dense(values.shape), tensor.role, tensor.axes[1:], tensor.bf16)
+        every = np.repeat(tensor.values, heads // tensor.values.shape[1], axis=1)
+        values = every.reshape(-1, *every.shape[2:])
+        axes = tuple(replace(axis, block=sides.get(axis.kind, 0)) for axis in tensor.axes[1:])
+        tensors[f"{name}_ptr"] = Tensor(values, dense(values.shape), tensor.role, axes, tensor.bf16)
     q = tensors["q_ptr"]
-    blocks = {"D": q.values.shape[-1], "Br": TILE, "Bc": TILE, "CAUSAL": True}
+    causal = bool(case.constexprs.get("causal", True))
+    blocks = {"D": q.values.shape[-1], "Br": Br, "Bc": Bc, "CAUSAL": causal}
     one = replace(case, tensors=tensors, constexprs=blocks)
     right = reference.forward(np.where(reference.sees(one), reference.scores(one), -np.inf), wide(one, "v"))
     rows = (q.values.shape[1], 1)
     lse = Tensor(right.lse.astype(np.float32), rows, axes=q.axes[:2])
     if "do_ptr" not in tensors:
-        return replace(one, tensors={**tensors, "lse_ptr": lse})
+        return replace(one, tensors={"lse_ptr": lse, **tensors})  # unless LSE is asked for
     o = as_type(right.o, BF16 if q.bf16 else q.values.dtype).astype(np.float64)
     delta = Tensor((o * wide(one, "do")).sum(axis=-1), rows, axes=q.axes[:2])
     return replace(one, tensors={**tensors, "lse_ptr": lse, "delta_ptr": delta})
@@ -132,9 +138,14 @@ def expected(case: Case) -> Mapping[str, Expected]:
     for name, of in bounds.items():
         plain = name.removesuffix("_ptr")
         if plain in case.tensors:
-            shape = case.tensors[plain].values.shape
-            right[plain] = Expected(of.values.reshape(shape), BOTH_PASSES * of.tolerance.reshape(shape))
+            right[plain] = Expected(unfolded(case, plain, of.values), BOTH_PASSES * unfolded(case, plain, of.tolerance))
     return right
+
+
+def unfolded(case: Case, name: str, values: Array) -> Array:
+    """Values of the family's launch in the shape that the call has, summed over what shares a head of K and V."""
+    batch, heads, *rest = case.tensors[name].values.shape
+    return np.asarray(values.reshape(batch, heads, -1, *rest).sum(axis=2))
 
 
 def steps(case: Case) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 
 from checker.catalog.attention.launch import wide
 from checker.catalog.attention.pytorch.autograd import BACKWARD, family, memory_of
-from checker.catalog.attention.reference import forward, visible
+from checker.catalog.attention.reference import forward, sees
 from checker.course.case import Array, Case, Outputs
 from checker.course.misconception import Writes
 
@@ -44,7 +44,7 @@ class Idea:
                 seen[name] = x
         right = float(case.scalars["scale"])
         scales = [right if scale is None else scale(case) for scale in self.scales]
-        mask = visible(seen["q"].shape[1], seen["k"].shape[1], causal=True)
+        mask = sees(one)
         products = seen["q"] @ seen["k"].swapaxes(1, 2)
         made = forward(np.where(mask | (not self.causal), scales[0] * products, -np.inf), seen["v"])
         results = {"o": made.o}

@@ -1,0 +1,342 @@
+"""Attention, forward or forward and backward, called on (sequences, heads, rows, d) of any size and in any memory.
+
+References and bounds are those of the kernels that c1 launches, and ideas those of p6, p7 and c1: of kernels in tiles
+that are guessed from the numbers with which a kernel was launched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from checker import catalog
+from checker.catalog.attention import values
+from checker.catalog.attention.launch import Proves, Shape
+from checker.catalog.attention.pytorch.autograd import BACKWARD, FORWARD, Layout, expected, family, steps, unfolded
+from checker.catalog.attention.pytorch.autograd_mistakes import IN_AUTOGRAD
+from checker.catalog.attention.pytorch.calls import dense
+from checker.catalog.numbers import BF16, as_type
+from checker.catalog.own.task import Task, rounded_up, unlimited
+from checker.course.case import Axis, AxisKind, Case, Outputs, Tensor, numbered
+from checker.course.claims import Claims
+from checker.course.misconception import Misconception, Raises, Unwritten, Writes
+from checker.course.puzzle import Draw, Kernel, Property
+
+TILE = 128  # the largest that functions commonly choose
+GRADIENTS = ("dq", "dk", "dv")
+_TYPES: Mapping[str, npt.DTypeLike] = {"fp32": np.float32, "fp16": np.float16, "bf16": BF16}
+_QUERIES = (Axis(AxisKind.SEQUENCE), Axis(AxisKind.HEAD), Axis(AxisKind.QUERY), Axis(AxisKind.DIMENSION))
+_KEYS = (Axis(AxisKind.SEQUENCE), Axis(AxisKind.HEAD), Axis(AxisKind.KEY), Axis(AxisKind.DIMENSION))
+
+
+@dataclass(frozen=True)
+class Given:
+    """How a function is called."""
+
+    claims: Claims
+    scale: bool  # it gets one, and else it is 1 / sqrt(d)
+    causal: bool  # it is told whether it is causal, and else it is as it claims
+    lse: bool  # it returns LSE as well
+    gradients: bool  # its output has a gradient
+    kernels: tuple[str, ...]  # that its file has
+
+
+def properties(given: Given) -> tuple[Property, ...]:
+    """What is asked."""
+    claims, masks = given.claims, given.causal or given.claims.causal
+    what = "O and LSE" if given.lse else "O"
+    asked = {
+        "values": f"{what}, with scores of every kind",
+        "gradients": "dQ, dK and dV" if given.gradients else "",
+        "any-length": "" if claims.whole_tiles else "any number of queries and keys",
+        "causal": "causal" if masks else "",
+        "hidden-queries": "queries that see no key" if masks and not claims.square else "",
+        "heads": "several sequences and heads",
+        "shared-heads": "heads of Q that share one of K and V" if claims.kv_heads else "",
+        "any-layout": "" if claims.dense else "however Q, K and V lie in memory",
+        "half": "half precision in and out" if {*claims.types} - {claims.types[0]} else "",
+    }
+    return tuple(Property(name, title, 0) for name, title in asked.items() if title)
+
+
+@dataclass(frozen=True)
+class _Maker:
+    given: Given
+    draw: Draw
+    kernel: Kernel
+
+    @property
+    def claims(self) -> Claims:
+        return self.given.claims
+
+    def case(
+        self,
+        name: str,
+        proves: Proves,
+        sizes: tuple[int, int, int, int],
+        *,
+        d: int = 0,
+        causal: bool = False,
+        kind: str = "fp32",
+        hard: bool = False,
+        layouts: Mapping[str, Layout] | None = None,
+        share: int = 1,
+    ) -> Case:
+        """One call; `sizes` are sequences, heads, n_q and n_k; `share`: heads of Q for each head of K and V."""
+        batch, heads, n_q, n_k = sizes
+        n_q, n_k = (rounded_up(n, self.claims) for n in (n_q, n_k))
+        n_k = n_q if self.claims.square else n_k
+        if self.claims.layout == "bnd":
+            batch, heads = batch * heads, 1
+        kind, d = kind if kind in self.claims.types else self.claims.types[0], d or self.claims.head_dims[0]
+        causal = causal or self.claims.causal
+        random = self.draw.case(f"{self.kernel.name} {name} {sizes} {causal}")
+        shape = Shape(n_q, n_k, d, 16, 16, batch * heads)
+        drawn = values.hard_inputs(random, shape) if hard else values.normal_inputs(random, shape)
+        if kind == "fp16" and self.kernel.name == FORWARD.name:
+            drawn = values.with_large_v(drawn)  # whose sums, unlike its averages, fp16 cannot hold
+        factor = 1.0 if self.given.scale else drawn.scale * d**0.5
+        x = {
+            "q": (drawn.q * factor).reshape(batch, heads, n_q, d),
+            **{n: getattr(drawn, n).reshape(batch, heads, n_k, d)[:, ::share] for n in "kv"},
+            "do": random.normal(size=(batch, heads, n_q, d)),
+        }
+        return self._call(
+            f"{name}{', causal' if causal and self.given.causal else ''}",
+            (proves,) if isinstance(proves, str) else proves,
+            {n: as_type(one, _TYPES[kind]) for n, one in x.items()},
+            drawn.scale if self.given.scale else d**-0.5,
+            kind,
+            layouts or {},
+            causal,
+            drawn.kinds if batch * heads == 1 else (),
+        )
+
+    def _call(
+        self,
+        title: str,
+        proves: tuple[str, ...],
+        x: Mapping[str, Any],
+        scale: float,
+        kind: str,
+        layouts: Mapping[str, Layout],
+        causal: bool,
+        kinds: tuple[str, ...],
+    ) -> Case:
+        usual = Layout.SIDE_BY_SIDE if self.claims.layout == "bnhd" else Layout.DENSE
+        queries = (*_QUERIES[:2], replace(_QUERIES[2], labels=kinds), _QUERIES[3])
+        sides = {"q": queries, "k": _KEYS, "v": _KEYS, "do": queries}
+        backward = self.kernel.name == BACKWARD.name
+        tensors = {}
+        for name, one in x.items():
+            if name != "do" or backward:
+                layout = layouts.get(name, usual)
+                if layout is Layout.EXPANDED:
+                    one[...] = 0.5
+                tensors[name] = Tensor(one, layout.strides(one.shape), axes=sides[name], bf16=kind == "bf16")
+        like = {"o": x["q"]} | ({f"d{n}": x[n] for n in "qkv"} if backward else {})
+        if backward:
+            del like["o"]
+        for name, one in like.items():
+            made = Tensor.output(one.shape, one.dtype, dense(one.shape), sides.get(name[1:], queries))
+            tensors[name] = replace(made, bf16=kind == "bf16")
+        if self.given.lse and not backward:
+            rows = x["q"].shape[:3]
+            tensors["lse"] = Tensor.output(rows, np.float32, dense(rows), queries[:3])
+        batch, heads, n_q, d = x["q"].shape
+        shared, n_k = x["k"].shape[1:3]
+        words = [f"{batch} sequences"] if batch > 1 else []
+        words += [f"{heads} heads"] if heads > 1 else []
+        words += [f"{shared} of K and V"] if shared < heads else []
+        words += [f"n_q={n_q}", f"n_k={n_k}", f"d={d}", *([kind] if kind != "fp32" else [])]
+        asks = {
+            "any-length": n_q % TILE > 0 or n_k % TILE > 0,
+            "causal": causal,
+            "hidden-queries": causal and n_q > n_k,
+            "heads": batch * heads > 1,
+            "shared-heads": shared < heads,
+            "any-layout": any(layout is not usual for layout in layouts.values()),
+            "half": kind != self.claims.types[0],
+        }
+        return Case(
+            title=title,
+            sizes=", ".join(words),
+            kernel=self.kernel.name,
+            proves=proves,
+            grid=(1,),
+            tensors=tensors,
+            scalars={"scale": scale},
+            constexprs={"causal": causal},
+            asks=frozenset(name for name, is_asked in asks.items() if is_asked and name not in proves),
+            telling=min(n_q, n_k) > 1,
+        )
+
+    def basic(self) -> Iterator[Case]:
+        """What most mistakes show in."""
+        claims, back = self.claims, self.kernel.name == BACKWARD.name
+        what = "gradients" if back else "values"
+        tail = what if claims.whole_tiles else "any-length"
+        if not claims.causal:
+            yield self.case("whole tiles", what, (1, 1, 128, 128))
+            yield self.case("a tail of both", tail, (1, 2, 37, 75))
+            yield self.case("every kind of score", what, (1, 1, 40, 83), hard=not back)
+        if self.given.causal or claims.causal:
+            yield self.case("whole tiles", "causal", (1, 1, 128, 128), causal=True)
+            yield self.case("as many queries as keys", ("causal", tail), (1, 1, 75, 75), causal=True)
+            if not claims.square:
+                yield self.case("more keys than queries", "causal", (1, 1, 40, 150), causal=True)
+                yield self.case("more queries than keys", "hidden-queries", (1, 1, 150, 40), causal=True)
+        yield self.case("several sequences and heads", "heads", (2, 3, 45, 45))
+        if claims.kv_heads:
+            for share in (2, 4):
+                yield self.case("shared heads", "shared-heads", (2, 4, 45, 60), share=share)
+        yield from self._layouts(back)
+
+    def _layouts(self, back: bool) -> Iterator[Case]:
+        if self.claims.dense:
+            return
+        side = Layout.DENSE if self.claims.layout == "bnhd" else Layout.SIDE_BY_SIDE
+        layouts: list[tuple[str, dict[str, Layout]]] = [
+            ("Q, K and V cut from one tensor", dict.fromkeys("qkv", Layout.PACKED)),
+            ("Q with gaps", {"q": Layout.PADDED}),
+            ("K with heads in another order", {"k": side}),
+            ("V with gaps", {"v": Layout.PADDED}),
+        ]
+        layouts += [("dO of a sum", {"do": Layout.EXPANDED})] if back else []
+        for name, layout in layouts:
+            yield self.case(name, "any-layout", (2, 2, 33, 41), layouts=layout)
+
+    def others(self) -> Iterator[Case]:
+        """Sizes on both sides of common tiles, types, heads of other widths."""
+        claims, back = self.claims, self.kernel.name == BACKWARD.name
+        what = "gradients" if back else "values"
+        tail = what if claims.whole_tiles else "any-length"
+        full, causal = not claims.causal, self.given.causal or claims.causal
+        sizes = [(16, 129), (64, 65), (127, 32), (130, 17), (1, 1), (1, 100), (65, 1)]
+        for n_q, n_k in {(n, n) for n, _ in sizes} if claims.square else sizes[:4] if claims.whole_tiles else sizes:
+            both = (False, True) if full and causal else (causal,)
+            for mask in both if not back else both[-1:]:
+                yield self.case("around a tile", tail, (1, 1, n_q, n_k), causal=mask)
+        for d in claims.head_dims[1:]:
+            yield self.case("another head", what, (1, 2, 40, 72), d=d, causal=causal and not full)
+        if full and not back:
+            yield self.case("many keys", what, (1, 1, 20, 300), hard=True)
+        if causal:
+            yield self.case("several tiles", "causal", (1, 1, 260, 260), causal=True)
+        for kind in claims.types[1:]:
+            for mask in (False, True) if full and causal else (causal,):
+                yield self.case("half precision", "half", (2, 2, 70, 110), causal=mask, kind=kind)
+            if not back:
+                yield self.case("half precision, many keys", "half", (1, 1, 17, 400), causal=not full, kind=kind)
+
+
+def task(given: Given, name: str) -> Task:
+    """What is asked of a function that is called so, which is called `name` in reports."""
+    kernels = [replace(FORWARD, launches=given.kernels)]
+    kernels += [replace(BACKWARD, launches=())] if given.gradients else []
+
+    def cases(draw: Draw) -> list[Case]:
+        made = [_Maker(given, draw, kernel) for kernel in kernels]
+        return numbered(case for of in (_Maker.basic, _Maker.others) for one in made for case in of(one))
+
+    basic = Draw("own-attention")
+    return Task(
+        id="attention",
+        kernels=tuple(kernels),
+        properties=properties(given),
+        cases=cases,
+        expected=expected,
+        budget=unlimited,
+        steps=steps,
+        misconceptions=(),
+        name=name,
+        claims=given.claims,
+        basic=sum(1 for kernel in kernels for _ in _Maker(given, basic, kernel).basic()),
+    )
+
+
+def probe(given: Given, draw: Draw) -> Case:
+    """A call that asks for all that a function may return, to see what it does."""
+    every = replace(given, lse=True)
+    forward, back = (_Maker(every, draw, kernel) for kernel in (FORWARD, BACKWARD))
+    (one, *_), (other, *_) = list(forward.basic()), list(back.basic())
+    return replace(one, tensors={**other.tensors, **one.tensors}, id=0)
+
+
+# What comes out of a kernel with an idea of the family's.
+
+
+def named_by(kernels: Sequence[Kernel], tiles: Sequence[tuple[int, int]]) -> tuple[Misconception, ...]:
+    """The ideas of p6, of p7, and of functions that launch kernels, for kernels in any of these tiles (Br, Bc)."""
+    forward = catalog.load("p6").misconceptions
+    backward = catalog.load("p7").misconceptions if len(kernels) > 1 else ()
+    made = [
+        *_translated(IN_AUTOGRAD, None),
+        *_translated(forward, lambda sign: [_of_forward(sign, *tile) for tile in tiles]),
+        *_translated(backward, lambda sign: [_of_backward(sign, *tile, which) for which in _PARTS for tile in tiles]),
+    ]
+    return tuple(made)
+
+
+_PARTS = (GRADIENTS, ("dk", "dv"), ("dq",))  # of which a kernel makes some
+
+
+def _translated(ideas: Sequence[Misconception], sign: Any) -> Iterator[Misconception]:
+    for one in ideas:
+        signs: list[Any] = []
+        for own in one.signs:
+            if isinstance(own, Raises) or (sign is None and isinstance(own, Writes)):
+                signs.append(own)
+            elif isinstance(own, Writes | Unwritten):
+                signs += sign(own) if sign is not None else []
+        if signs:
+            yield replace(one, signs=tuple(signs))
+
+
+def _of_forward(sign: Writes | Unwritten, Br: int, Bc: int) -> Writes | Unwritten:
+    """What a function returns whose forward kernel has this idea."""
+
+    def made(case: Case, of: Any) -> dict[str, Any]:
+        if case.kernel != FORWARD.name:
+            return {}
+        found = of(_launch_of(case, Br, Bc, tuple(case.tensors)))
+        return _returned(case, found)
+
+    return _with(sign, made)
+
+
+def _of_backward(sign: Writes | Unwritten, Br: int, Bc: int, which: tuple[str, ...]) -> Writes | Unwritten:
+    """What a function returns whose kernel for some gradients has this idea, while others have none."""
+
+    def made(case: Case, of: Any) -> dict[str, Any]:
+        if case.kernel != BACKWARD.name:
+            return {}
+        return _returned(case, of(_launch_of(case, Br, Bc, which)))
+
+    return _with(sign, made)
+
+
+def _launch_of(case: Case, Br: int, Bc: int, outputs: Sequence[str]) -> Case:
+    one = family(case, Br, Bc)
+    kept = {n: t for n, t in one.tensors.items() if n.removesuffix("_ptr") not in GRADIENTS or n[:-4] in outputs}
+    rows, block = (one.tensors["q_ptr"], Br)
+    return replace(one, tensors=kept, grid=(-(-rows.values.shape[1] // block), rows.values.shape[0]))
+
+
+def _returned(case: Case, found: Outputs) -> dict[str, Any]:
+    made = {}
+    for name, array in found.items():
+        plain = name.removesuffix("_ptr")
+        if plain in case.tensors and case.tensors[plain].role.value == "output":
+            made[plain] = unfolded(case, plain, np.asarray(array))
+    return made
+
+
+def _with(sign: Writes | Unwritten, made: Any) -> Writes | Unwritten:
+    if isinstance(sign, Writes):
+        return replace(sign, outputs=lambda case: made(case, sign.outputs))
+    return replace(sign, elements=lambda case: {n: x.astype(bool) for n, x in made(case, sign.elements).items()})

@@ -1,0 +1,156 @@
+"""Softmax of each row of a matrix, called on rows of any length at any distance.
+
+The reference and its bounds are the puzzles', and ideas those of p1 and p4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from checker import catalog
+from checker.catalog.numbers import BF16, as_type
+from checker.catalog.own.task import Task, unlimited
+from checker.catalog.softmax import reference
+from checker.catalog.softmax.cases import hard_rows, stacked
+from checker.course.case import Array, Axis, AxisKind, Case, Outputs, Tensor, numbered
+from checker.course.claims import Claims
+from checker.course.misconception import Misconception, Raises, Unwritten, Writes
+from checker.course.puzzle import Draw, Expected, Kernel, Property
+
+KERNEL = Kernel("softmax", ("x",), pytorch=True)
+MANY = 8  # roundings that a function may make beside those of the puzzles' kernels
+_TYPES = {"fp32": np.float32, "fp16": np.float16, "bf16": BF16}
+
+
+def properties(claims: Claims) -> tuple[Property, ...]:
+    """What is asked."""
+    asked = {
+        "values": "rows of every kind of value",
+        "any-length": "" if claims.whole_tiles else "rows of any length",
+        "strides": "" if claims.dense else "rows that lie apart in memory",
+        "half": "half precision in and out" if {*claims.types} - {claims.types[0]} else "",
+    }
+    return tuple(Property(name, title, 0) for name, title in asked.items() if title)
+
+
+def task(claims: Claims, kernels: tuple[str, ...], name: str) -> Task:
+    """What is asked of a function that is called so, which is called `name` in reports."""
+
+    def cases(draw: Draw) -> list[Case]:
+        return numbered((*_basic(draw, claims), *_others(draw, claims)))
+
+    return Task(
+        id="softmax",
+        kernels=(replace(KERNEL, launches=kernels),),
+        properties=properties(claims),
+        cases=cases,
+        expected=expected,
+        budget=unlimited,
+        steps=lambda case: float(sum(case.tensors["x"].values.shape)),
+        name=name,
+        claims=claims,
+        basic=sum(1 for _ in _basic(Draw("own-softmax"), claims)),
+    )
+
+
+def expected(case: Case) -> Mapping[str, Expected]:
+    """The softmax of each row."""
+    right = reference.expected(family(case, 0))["y_ptr"]
+    return {"y": replace(right, tolerance=MANY / 4 * right.tolerance)}
+
+
+def family(case: Case, block: int) -> Case:
+    """A launch of the puzzles' on these rows, in blocks of so many columns; 0: of a whole row."""
+    n = case.tensors["x"].values.shape[1]
+    block = block or 1 << (n - 1).bit_length()
+    axes = (Axis(AxisKind.ROW), Axis(AxisKind.COLUMN, block))
+    tensors = {f"{name}_ptr": replace(tensor, axes=axes) for name, tensor in case.tensors.items()}
+    strides = {f"{name}_row_stride": tensor.strides[0] for name, tensor in case.tensors.items()}
+    sizes = {"n_rows": len(case.tensors["x"].values), "n_cols": n}
+    blocks = {"BLOCK_SIZE": block, "BLOCK_COLS": block, "BLOCK_ROWS": 1}
+    return replace(case, tensors=tensors, scalars={**strides, **sizes}, constexprs=blocks)
+
+
+def _case(title: str, proves: str, x: Array, claims: Claims, kind: str = "fp32", gap: int = 0) -> Case:
+    kind = kind if kind in claims.types else claims.types[0]
+    values = as_type(x, _TYPES[kind])
+    count, n = values.shape
+    axes, bf16 = (Axis(AxisKind.ROW), Axis(AxisKind.COLUMN)), kind == "bf16"
+    return Case(
+        title=title,
+        sizes=f"{count} x {n}" + (f", {kind}" if kind != "fp32" else ""),
+        kernel=KERNEL.name,
+        proves=(proves,),
+        grid=(1,),
+        tensors={
+            "x": Tensor(values, (n + gap, 1), axes=axes, bf16=bf16),
+            "y": replace(Tensor.output(values.shape, values.dtype, (n, 1), axes), bf16=bf16),
+        },
+        telling=n > 1,
+    )
+
+
+def _basic(draw: Draw, claims: Claims) -> Iterator[Case]:
+    """What most mistakes show in."""
+    random = draw.case("basic")
+
+    def rows(count: int, n: int) -> Array:
+        return random.normal(0.0, 2.0, (count, -(-n // 128) * 128 if claims.whole_tiles else n))
+
+    length = "values" if claims.whole_tiles else "any-length"
+    yield _case("whole blocks", "values", rows(3, 128), claims)
+    yield _case("a tail", length, rows(4, 77), claims)
+    yield _case("large numbers", "values", rows(2, 200) + 500.0, claims)
+    low = rows(2, 200) - 500.0
+    yield _case("numbers far below 0", "values", low, claims)
+    columns, offset = 384 if claims.whole_tiles else 193, 1e4 if "fp32" in claims.types else 200.0
+    every = stacked(hard_rows(random, columns, 64, offset))
+    yield _case("every kind of row", "values", every, claims)
+    if not claims.dense:
+        yield _case("rows that lie apart", "strides", rows(5, 50), claims, gap=13)
+    yield _case("many rows", "values", rows(300, 5), claims)
+
+
+def _others(draw: Draw, claims: Claims) -> Iterator[Case]:
+    """Lengths on both sides of common blocks, a block of -inf, half precision."""
+    random = draw.case("others")
+    empty = random.normal(0.0, 2.0, (3, 384))
+    empty[:, :130] = -np.inf
+    yield _case("rows that begin with -inf", "values", empty, claims)
+    for n in () if claims.whole_tiles else (1, 2, 16, 17, 64, 65, 127, 129, 1000, 1025, 2048, 5000):
+        yield _case("around a block", "any-length", random.normal(0.0, 2.0, (2, n)), claims)
+    for kind in claims.types[1:]:
+        x = random.normal(0.0, 2.0, (4, 256))
+        x[1:3] += np.array([[200.0], [-200.0]])
+        yield _case("half precision", "half", x, claims, kind)
+
+
+def named_by(blocks: Sequence[int]) -> tuple[Misconception, ...]:
+    """The ideas of p1 and p4, for kernels in blocks of any of these lengths, or of whole rows."""
+    sources = ((catalog.load("p1").misconceptions, (0,)), (catalog.load("p4").misconceptions, tuple(blocks)))
+    return tuple(made for ideas, sizes in sources for made in _translated(ideas, sizes))
+
+
+def _translated(ideas: Sequence[Misconception], blocks: Sequence[int]) -> Iterator[Misconception]:
+    for one in ideas:
+        signs: list[Any] = []
+        for sign in one.signs:
+            if isinstance(sign, Raises):
+                signs.append(sign)
+            elif isinstance(sign, Writes):
+                signs += [replace(sign, outputs=_of_rows(sign.outputs, n)) for n in blocks]
+            elif isinstance(sign, Unwritten):
+                signs += [replace(sign, elements=_of_rows(sign.elements, n)) for n in blocks]
+        if signs:
+            yield replace(one, signs=tuple(signs))
+
+
+def _of_rows(of: Callable[[Case], Any], block: int) -> Callable[[Case], Any]:
+    def made(case: Case) -> Outputs:
+        return {name.removesuffix("_ptr"): x for name, x in of(family(case, block)).items()}
+
+    return made

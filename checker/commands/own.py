@@ -1,0 +1,103 @@
+"""`python -m checker own`: the verdict on any file with a softmax or an attention of its author's own."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+
+from checker.check import Terms
+from checker.commands.output import write
+from checker.commands.problems import as_misuse
+from checker.course import targets
+from checker.course.claims import LAYOUTS, TYPES, Claims
+from checker.course.status import Misuse
+from checker.learner.practice import misused, own_checked
+from checker.submission.read import Unreadable, from_file
+from checker.submission.whole import merged, options_in
+
+PATH = click.Path(path_type=Path)
+
+
+class Several(click.ParamType):  # type: ignore[type-arg]  # which older versions of click do not have
+    """Words, or whole numbers, with commas between them."""
+
+    name = "several"
+
+    def __init__(self, known: tuple[str, ...] = ()):
+        self.known = known
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[Any, ...]:
+        """The words or the numbers."""
+        words = tuple(word.strip() for word in str(value).split(","))
+        for word in words:
+            if self.known and word not in self.known:
+                self.fail(f"{word} is none of {', '.join(self.known)}.", param, ctx)
+            if not self.known and not (word.isdigit() and int(word) >= 4):
+                self.fail(f"{word} is no number of dimensions.", param, ctx)
+        return words if self.known else tuple(map(int, words))
+
+
+@click.command()
+@click.argument("file", type=PATH)
+@click.option("--function", metavar="NAME", help="What is called: attention, or FlashAttention.apply.")
+@click.option("--as", "call", metavar="'q, k, v'", help="What it is called with: q, k, v, scale, causal; or x.")
+@click.option("--layout", type=click.Choice(LAYOUTS), help="Axes of its tensors: batch, heads, n, dimension.")
+@click.option("--types", type=Several(TYPES), help="Its types; most is asked in the first.", metavar=",".join(TYPES))
+@click.option("--head-dim", "head_dims", type=Several(), metavar="16,32,64", help="The dimensions of a head.")
+@click.option("--no-half", is_flag=True, help="It takes fp32 alone.")
+@click.option("--whole-tiles", is_flag=True, help="Lengths are multiples of 128.")
+@click.option("--square", is_flag=True, help="There are as many queries as keys.")
+@click.option("--dense", is_flag=True, help="Inputs are contiguous.")
+@click.option("--causal", is_flag=True, help="It is always causal.")
+@click.option("--kv-heads", is_flag=True, help="K and V may have fewer heads than Q.")
+@click.option(
+    "--targets",
+    "targets_",
+    default=",".join(targets.DEFAULT),
+    show_default=True,
+    help=f"GPUs that it must compile for, separated by commas; `all`: {', '.join(targets.ALL)}.",
+)
+@click.option("--no-compile", is_flag=True, help="Do not compile for any GPU.")
+@click.option("--json", "json_path", metavar="PATH|-", help="Also write the verdict as JSON; `-`: to standard output.")
+@click.pass_context
+def own(context: click.Context, /, file: Path, **options: Any) -> NoReturn:
+    """Check a softmax or an attention with a signature of its own. The file runs as it is, on this machine.
+
+    Options may also stand in its first line: `# own: --function mine --square`. Exit status as for `check`.
+    """
+    targets_, no_compile, json_path = (options.pop(name) for name in ("targets_", "no_compile", "json_path"))
+    try:
+        with as_misuse(Unreadable):
+            submission = from_file(file)
+        written = options_in(submission.text)
+        if written:
+            first = own_options(context, written)
+            options = merged(first, options)
+        with as_misuse(ValueError):
+            terms = Terms(targets=() if no_compile else targets.chosen(targets_))
+        verdict = own_checked(submission, claims_of(options), terms)
+    except Misuse as misuse:
+        verdict = misused(str(misuse), "See python -m checker own --help.")
+    write([verdict], json_path)
+    sys.exit(verdict.exit_status)
+
+
+def own_options(context: click.Context, words: list[str]) -> dict[str, Any]:
+    """Options as the command line has them, of some words. Raises Misuse."""
+    try:
+        made = own.make_context("own", ["file", *words], parent=context.parent)
+    except click.ClickException as error:
+        raise Misuse(f"In the first line: {error.format_message()}") from None
+    dropped = ("file", "targets_", "no_compile", "json_path")
+    return {name: value for name, value in made.params.items() if name not in dropped}
+
+
+def claims_of(options: dict[str, Any]) -> Claims:
+    """What is claimed by options."""
+    given = {name: value for name, value in options.items() if value}
+    if given.pop("no_half", False):
+        given["types"] = ("fp32",)
+    return Claims(**given)

@@ -1,0 +1,225 @@
+"""A whole file, as somebody has written it: its kernels, the function that is to be judged, and how it is called.
+
+Read as syntax; what runs is the file itself, and only in practice.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from checker.course.claims import Claims
+from checker.course.status import Misuse
+from checker.submission.language import TRITON
+from checker.submission.module import is_number
+from checker.submission.read import Submission
+
+FIRST_LINE = re.compile(r"#\s*own:(.*)")  # options that stand in the file
+# What parameters are called elsewhere, by what they are called here.
+NAMES = {
+    "q": "q query queries",
+    "k": "k key keys",
+    "v": "v value values",
+    "x": "x input inputs logits",
+    "scale": "scale sm_scale softmax_scale qk_scale",
+    "causal": "causal is_causal",
+}
+MEANING = {name: meaning for meaning, names in NAMES.items() for name in names.split()}
+KNOWN = "attention", "flash_attention", "softmax"  # names of which one is enough
+LIKELY = re.compile(r"attn|attention|softmax", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A file, and what in it is called."""
+
+    source: str
+    module: ast.Module
+    function: str  # an expression
+    call: str  # its arguments, in terms of q, k, v, x, scale and causal
+
+    @cached_property
+    def kernels(self) -> dict[str, ast.FunctionDef]:
+        """By name, in the order of the text: that is how the box counts them."""
+        every = (node for node in self.module.body if isinstance(node, ast.FunctionDef))
+        return {node.name: node for node in every if is_kernel(node)}
+
+    @cached_property
+    def given(self) -> frozenset[str]:
+        """What it is called with."""
+        return frozenset(n.id for n in ast.walk(ast.parse(f"f({self.call})")) if isinstance(n, ast.Name)) - {"f"}
+
+    @property
+    def kernels_alone(self) -> str:
+        """The text of what a compiler needs: kernels, constants, and what of Triton is imported; each at its line."""
+        lines = self.source.split("\n")
+        kept = [""] * len(lines)
+        for node in self.module.body:
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                names = [getattr(node, "module", None) or "", *(alias.name for alias in node.names)]
+                wanted = any(name.partition(".")[0] == "triton" for name in names)
+            else:
+                wanted = isinstance(node, ast.Assign | ast.AnnAssign) and _is_constant(node.value)
+            if wanted:
+                kept[node.lineno - 1] += ("; " if kept[node.lineno - 1] else "") + ast.unparse(node)
+        for kernel in self.kernels.values():
+            last = kernel.end_lineno or kernel.lineno
+            kept[kernel.decorator_list[-1].lineno - 1] = TRITON.decorator
+            kept[kernel.lineno - 1 : last] = lines[kernel.lineno - 1 : last]
+        return "\n".join(kept) + "\n"
+
+    def around(self, line: int | None) -> ast.FunctionDef | None:
+        """The kernel that a line is in."""
+        inside = (k for k in self.kernels.values() if k.lineno <= (line or 0) <= (k.end_lineno or 0))
+        return next(inside, None)
+
+    @property
+    def numbers(self) -> list[int]:
+        """Whole numbers that names stand for, at the top of the file."""
+        assigned = (node.value for node in self.module.body if isinstance(node, ast.Assign))
+        return [int(n.value) for n in assigned if isinstance(n, ast.Constant) and type(n.value) is int]
+
+
+def is_kernel(function: ast.FunctionDef) -> bool:
+    """Whether it is decorated with Triton's jit, under whatever name."""
+    found = (node for decorator in function.decorator_list for node in ast.walk(decorator))
+    return any(getattr(node, "attr", getattr(node, "id", "")) == "jit" for node in found)
+
+
+def _is_constant(value: ast.expr | None) -> bool:
+    """Whether it is a literal, also as a constexpr, or of a text as a float."""
+    match value:
+        case ast.Call(func=ast.Attribute(attr="constexpr") | ast.Name(id="constexpr" | "float"), args=[inner]):
+            return _is_constant(inner)
+        case None:
+            return False
+    return isinstance(value, ast.Constant) or is_number(value)
+
+
+def options_in(text: str) -> list[str]:
+    """Options that stand in the first line of a file: `# own: --function mine --square`. Raises Misuse."""
+    found = FIRST_LINE.match(text)
+    try:
+        return shlex.split(found[1].partition("\n")[0]) if found else []
+    except ValueError as error:
+        raise Misuse(f"The options in the first line cannot be read: {error}.") from None
+
+
+def whole(submission: Submission, claims: Claims) -> Whole:
+    """The file. Raises Misuse if it is open what is to be called, or how."""
+    try:
+        module = ast.parse(submission.text)
+    except (SyntaxError, ValueError, RecursionError) as error:
+        place = f", line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
+        said = error.msg if isinstance(error, SyntaxError) else str(error)
+        raise Misuse(f"{submission.name}{place}: Python cannot read this: {said}.") from None
+    function = claims.function or _found(module, submission.name)
+    call = _checked(claims.call) if claims.call else _call(module, function)
+    made = Whole(submission.text, module, function, call)
+    if not ({"q", "k", "v"} <= made.given or "x" in made.given):
+        raise Misuse(f"{function}({call}) gets neither q, k and v nor x. Say with --as what it is called with.")
+    return made
+
+
+def _found(module: ast.Module, name: str) -> str:
+    """The function that is meant, if that is plain."""
+    functions = [node.name for node in module.body if isinstance(node, ast.FunctionDef) and not is_kernel(node)]
+    functions += [
+        target.id
+        for node in module.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    ]
+    classes = [
+        f"{node.name}.apply"
+        for node in module.body
+        if isinstance(node, ast.ClassDef) and any("Function" in ast.unparse(base) for base in node.bases)
+    ]
+    for choice in (
+        [one for one in functions if one in KNOWN],
+        classes,
+        [one for one in functions if LIKELY.search(one)],
+    ):
+        if len(choice) == 1:
+            return choice[0]
+        if choice:
+            raise Misuse(f"{name} has several functions that may be meant: say --function {choice[0]}, for example.")
+    raise Misuse(f"No function in {name} is called like attention or softmax: say which one with --function.")
+
+
+def _parameters(module: ast.Module, function: str) -> tuple[ast.arguments | None, bool]:
+    """The parameters of a function, and whether they can be named: those of `apply` cannot."""
+    owner, _, method = function.partition(".")
+    for node in module.body:
+        if isinstance(node, ast.FunctionDef) and node.name == function:
+            return node.args, True
+        if isinstance(node, ast.ClassDef) and node.name == owner and method == "apply":
+            for one in node.body:
+                if isinstance(one, ast.FunctionDef) and one.name == "forward":
+                    after_ctx = ast.arguments([], one.args.args[1:], None, [], [], None, one.args.defaults)
+                    return after_ctx, False
+        if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == function for t in node.targets):
+            return _parameters(module, ast.unparse(node.value))
+    return None, True
+
+
+def _call(module: ast.Module, function: str) -> str:
+    """How a function is called, by the names of its parameters. Raises Misuse."""
+    known, named = _parameters(module, function)
+    if known is None:
+        raise Misuse(f"What {function} is called with is not to be seen: say it with --as, such as --as 'q, k, v'.")
+    positional = [*known.posonlyargs, *known.args]
+    defaults = dict(zip([one.arg for one in positional][::-1], known.defaults[::-1], strict=False))
+    given: list[str] = []
+    skipped = False
+    for one in positional:
+        meaning = MEANING.get(one.arg.lower(), "x" if len(positional) == 1 else "")
+        if meaning:
+            given.append(f"{one.arg}={meaning}" if skipped else meaning)
+        elif one.arg not in defaults:
+            raise Misuse(
+                f"{function} has a parameter {one.arg}, of which its name does not say what it is. Say with --as what "
+                "it is called with, in order: --as 'q, k, v, causal, 64', for example."
+            )
+        elif named:
+            skipped = True
+        else:
+            given.append(ast.unparse(defaults[one.arg]))
+    for one, default in zip(known.kwonlyargs, known.kw_defaults, strict=True):
+        if one.arg.lower() in MEANING:
+            given.append(f"{one.arg}={MEANING[one.arg.lower()]}")
+        elif default is None:
+            raise Misuse(f"{function} has a parameter {one.arg}, of which its name does not say what it is: use --as.")
+    return ", ".join(given)
+
+
+def _checked(call: str) -> str:
+    """What --as says, if it can be used. Raises Misuse."""
+    try:
+        made = ast.parse(f"f({call})", mode="eval").body
+    except SyntaxError:
+        made = None
+    if not isinstance(made, ast.Call) or not all(map(_is_argument, _values(made))):
+        raise Misuse(f"--as '{call}' cannot be read. It takes {', '.join(NAMES)}, and literals such as 64 or None.")
+    return call
+
+
+def _values(call: ast.Call) -> Iterable[ast.expr]:
+    return [*call.args, *(keyword.value for keyword in call.keywords)]
+
+
+def _is_argument(value: ast.expr) -> bool:
+    if isinstance(value, ast.Name):
+        return value.id in NAMES
+    plain = value.operand if isinstance(value, ast.UnaryOp) else value
+    return isinstance(plain, ast.Constant)
+
+
+def merged(first: Mapping[str, object], second: Mapping[str, object]) -> dict[str, object]:
+    """Options of two places: the second has the last word on what it says anything of."""
+    return {**first, **{name: value for name, value in second.items() if value}}
