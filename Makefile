@@ -63,7 +63,7 @@ checker = PYTHONPATH="$$PWD" "$(bin)/python" -m checker
 drawing = $(if $(VENV),,CHECKER_INSTALL_MATPLOTLIB="make -s .venv/.layer-plot")
 friendly = || { status=$$?; test $$status -eq 4 || exit $$status; }
 
-.PHONY: help check watch hint predict progress reset lab torch step trace bench compiled train doctor clean needs-check needs-lab needs-torch
+.PHONY: help check watch hint predict progress reset lab torch step own trace bench compiled train doctor clean needs-check needs-lab needs-torch
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 23
@@ -94,6 +94,9 @@ torch: $(call layer,torch) ## PyTorch, for the puzzles that are written in it
 
 step: $(call layer,check) ## step through your kernel of PUZZLE=p6, line by line (PROGRAM=1, SIZE="words of a launch's name")
 	@$(checker) step $(call argument,PUZZLE) $(call option,--file,FILE) $(call option,--program,PROGRAM) $(call option,--size,SIZE) $(friendly)
+
+own: $(call layer,check) $(call layer,torch) ## check your own softmax or attention, FILE=my_attention.py, whatever its signature (ARGS="--square")
+	@$(checker) own $(call argument,FILE) $(ARGS)
 
 trace: $(call layer,check) ## draw which tiles PUZZLE=p5 loads and stores, in which order
 	@$(checker) trace $(call argument,PUZZLE) $(call option,--file,FILE) $(friendly)

@@ -17,26 +17,27 @@ from checker.box.exchange import Ending
 from checker.box.parent import Box, BoxResult, Pass, pytorch_missing
 from checker.box.protocol.device import Device
 from checker.box.protocol.records import STORE
-from checker.box.protocol.results import LaunchResult
+from checker.box.protocol.results import KernelError, LaunchResult
 from checker.catalog.attention.bounds import keys_seen
 from checker.catalog.attention.pytorch.autograd import FORWARD, family
 from checker.catalog.own import attention, softmax
-from checker.catalog.own.task import Task
+from checker.catalog.own.task import STOPS, Task
 from checker.check import Outcome, Terms
 from checker.course.case import Case
 from checker.course.claims import Claims
 from checker.course.clean import cleaned
-from checker.course.misconception import Misconception
+from checker.course.misconception import Misconception, Raises
 from checker.course.puzzle import Draw
 from checker.course.status import Misuse
-from checker.course.verdict import Finding, PropertyResult, Run, Status, Verdict
+from checker.course.verdict import Finding, PropertyResult, Run, Status, Verdict, Where
 from checker.judge.asked import launch_of
 from checker.judge.compiled import only_in_half
 from checker.judge.endings import ended, malformed
-from checker.judge.errors import error_finding
+from checker.judge.errors import error_finding, plain
 from checker.judge.evidence import Evidence, listed, locator
 from checker.judge.judge import Judgement, in_order_of_cases, judge, properties, status_of
 from checker.judge.launches import as_launched, refused_launches
+from checker.judge.naming import ideas
 from checker.judge.overwork import overworked
 from checker.submission.read import Submission
 from checker.submission.whole import Whole, whole
@@ -44,7 +45,7 @@ from checker.submission.whole import Whole, whole
 BLOCKS = 16, 32, 64, 128, 256, 512, 1024  # what a number in a launch may be the side of a tile of
 MOST_TILES = 3  # pairs of sides that are tried
 USUAL = 64
-MOST_WORK = 1 << 40  # of a call
+OTHERS = 4  # times what is enough for the course's own functions
 _NOTHING = ast.parse("def nothing(): pass").body[0]
 
 
@@ -128,7 +129,8 @@ class _Own:
 
     def _box(self, cases: Sequence[Case], passes: list[Pass], task: Task | None = None) -> BoxResult:
         asked = {"function": self.of.function, "call": self.of.call, "layout": self.claims.layout or "bhnd"}
-        launches = [replace(launch_of(case, task), asked=asked, most_work=MOST_WORK) for case in cases]
+        made = [launch_of(case, task) for case in cases]
+        launches = [replace(one, asked=asked, most_work=OTHERS * one.most_work) for one in made]
         result = self.box.run(self.of.source, [*{one.kernel: None for one in launches}], launches, passes)
         self.seconds += result.seconds
         self.versions |= result.versions
@@ -141,7 +143,7 @@ class _Own:
         result = self._box(cases, passes, task)
         for one in result.passes:
             if one.loading is not None:
-                self.ending = error_finding(one.loading, self.where(one.loading.line))
+                self.ending = _stopped(one.loading, self.where(one.loading.line))
             elif one.malformed is not None and one.ending in (Ending.FINISHED, Ending.EXITED):
                 self.ending = malformed(one.malformed)
             elif any(answer.error and overworked(answer) for answer in one.results.values()):
@@ -163,8 +165,8 @@ class _Own:
     def _ideas(self, task: Task, evidence: Sequence[Evidence]) -> tuple[Misconception, ...]:
         """What mistakes are looked for, in tiles of which the launches tell."""
         if task.id == "softmax":
-            return softmax.named_by((self._sides(evidence) or [USUAL])[:MOST_TILES])
-        return attention.named_by(task.kernels, self._tiles(evidence))
+            return (*STOPS, *softmax.named_by((self._sides(evidence) or [USUAL])[:MOST_TILES]))
+        return (*STOPS, *attention.named_by(task.kernels, self._tiles(evidence)))
 
     def _tiles(self, evidence: Sequence[Evidence]) -> list[tuple[int, int]]:
         """Br and Bc, as far as they can be guessed."""
@@ -227,6 +229,14 @@ class _Own:
         if not refused or only_in_half(results):
             return verdict
         return replace(verdict, status=Status.DOES_NOT_COMPILE, findings=refused, remarks=())
+
+
+def _stopped(error: KernelError, place: Where) -> Finding:
+    """What is said of a file that does not get as far as its function."""
+    for idea in ideas(STOPS, Raises):
+        if any(sign.recognises(error.message) for sign in idea.signs):
+            return idea.finding(Status.CRASHED, place, (f"Python says: {plain(error.message)}",))
+    return error_finding(error, place)
 
 
 def _proven(one: PropertyResult, asked: Sequence[Case]) -> PropertyResult:

@@ -16,7 +16,7 @@ from checker.course.claims import LAYOUTS, TYPES, Claims
 from checker.course.status import Misuse
 from checker.learner.practice import misused, own_checked
 from checker.submission.read import Unreadable, from_file
-from checker.submission.whole import merged, options_in
+from checker.submission.whole import options_in
 
 PATH = click.Path(path_type=Path)
 
@@ -41,7 +41,7 @@ class Several(click.ParamType):  # type: ignore[type-arg]  # which older version
 
 
 @click.command()
-@click.argument("file", type=PATH)
+@click.argument("file", type=PATH, required=False)
 @click.option("--function", metavar="NAME", help="What is called: attention, or FlashAttention.apply.")
 @click.option("--as", "call", metavar="'q, k, v'", help="What it is called with: q, k, v, scale, causal; or x.")
 @click.option("--layout", type=click.Choice(LAYOUTS), help="Axes of its tensors: batch, heads, n, dimension.")
@@ -63,41 +63,34 @@ class Several(click.ParamType):  # type: ignore[type-arg]  # which older version
 @click.option("--no-compile", is_flag=True, help="Do not compile for any GPU.")
 @click.option("--json", "json_path", metavar="PATH|-", help="Also write the verdict as JSON; `-`: to standard output.")
 @click.pass_context
-def own(context: click.Context, /, file: Path, **options: Any) -> NoReturn:
+def own(context: click.Context, /, file: Path | None, **options: Any) -> NoReturn:
     """Check a softmax or an attention with a signature of its own. The file runs as it is, on this machine.
 
     Options may also stand in its first line: `# own: --function mine --square`. Exit status as for `check`.
     """
     targets_, no_compile, json_path = (options.pop(name) for name in ("targets_", "no_compile", "json_path"))
     try:
+        if file is None:
+            raise Misuse("Say which file: make own FILE=my_attention.py, or python -m checker own my_attention.py.")
         with as_misuse(Unreadable):
             submission = from_file(file)
-        written = options_in(submission.text)
-        if written:
-            first = own_options(context, written)
-            options = merged(first, options)
+        given = {**_in_file(context, submission.text), **{name: value for name, value in options.items() if value}}
         with as_misuse(ValueError):
             terms = Terms(targets=() if no_compile else targets.chosen(targets_))
-        verdict = own_checked(submission, claims_of(options), terms)
+        if given.pop("no_half", False):
+            given["types"] = ("fp32",)
+        verdict = own_checked(submission, Claims(**given), terms)
     except Misuse as misuse:
         verdict = misused(str(misuse), "See python -m checker own --help.")
     write([verdict], json_path)
     sys.exit(verdict.exit_status)
 
 
-def own_options(context: click.Context, words: list[str]) -> dict[str, Any]:
-    """Options as the command line has them, of some words. Raises Misuse."""
+def _in_file(context: click.Context, text: str) -> dict[str, Any]:
+    """Options that stand in the first line of a file. Raises Misuse."""
     try:
-        made = own.make_context("own", ["file", *words], parent=context.parent)
+        made = context.command.make_context("own", ["file", *options_in(text)])
     except click.ClickException as error:
         raise Misuse(f"In the first line: {error.format_message()}") from None
-    dropped = ("file", "targets_", "no_compile", "json_path")
-    return {name: value for name, value in made.params.items() if name not in dropped}
-
-
-def claims_of(options: dict[str, Any]) -> Claims:
-    """What is claimed by options."""
-    given = {name: value for name, value in options.items() if value}
-    if given.pop("no_half", False):
-        given["types"] = ("fp32",)
-    return Claims(**given)
+    others = ("file", "targets_", "no_compile", "json_path")
+    return {name: value for name, value in made.params.items() if value and name not in others}

@@ -37,6 +37,7 @@ __all__ = [
     "check",
     "compiled",
     "hint",
+    "own",
     "predict",
     "progress",
     "run",
@@ -97,6 +98,16 @@ def step(puzzle: int | str, *, program: int | None = None, size: str = "") -> Re
     `program`: the one of the grid to begin with, counted along x first. `size`: words of a launch's name.
     """
     return _asked("step", puzzle, program=program, size=size)
+
+
+def own(function: str = "", call: str = "", **claims: Any) -> Report:
+    """Check a softmax or an attention that the cells define, whatever its signature.
+
+    `function`: what is called, such as "FlashAttention.apply"; `call`: with what, such as "q, k, v, causal". `claims`:
+    what it is for, as for `make own`: square=True, whole_tiles=True, dense=True, causal=True, kv_heads=True,
+    types=("fp32",), head_dims=(64,), layout="bnhd".
+    """
+    return _asked("own", None, claims={"function": function, "call": call, **claims})
 
 
 def trace(puzzle: int | str) -> Report:

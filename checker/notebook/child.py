@@ -21,11 +21,12 @@ from checker.bench.result import Result
 from checker.check import Terms, check
 from checker.compiled import command as compiling
 from checker.course import ladder, targets
+from checker.course.claims import Claims
 from checker.course.places import notebook
 from checker.course.status import Misuse
 from checker.course.verdict import Verdict
 from checker.learner import predict
-from checker.learner.practice import all_checked, fault, for_learner, held_back, misused
+from checker.learner.practice import all_checked, fault, for_learner, held_back, misused, own_checked
 from checker.learner.progress import opened
 from checker.notebook.cells import SESSION, links_to
 from checker.report.html import html, overview
@@ -45,7 +46,24 @@ def main() -> None:
     """Serve one request and exit."""
     request = json.loads(sys.stdin.read())
     puzzle = request.pop("puzzle")
-    json.dump(_all(request["device"]) if puzzle is None else _one(puzzle, request), sys.stdout)
+    if puzzle is not None:
+        shown = _one(puzzle, request)
+    elif request["verb"] == "own":
+        shown = _own(request["cells"], request["claims"])
+    else:
+        shown = _all(request["device"])
+    json.dump(shown, sys.stdout)
+
+
+def _own(cells: list[str], claims: dict[str, Any]) -> dict[str, Any]:
+    """The report on a function of the cells' own."""
+    try:
+        known: dict[str, Any] = {name: tuple(x) if isinstance(x, list) else x for name, x in claims.items()}
+        return _shown(own_checked(submission_of(cells), Claims(**known), Terms()))
+    except TypeError:
+        return _shown(misused(f"own() knows no {min(claims.keys() - vars(Claims()).keys())}."))
+    except Misuse as problem:
+        return _shown(misused(str(problem)))
 
 
 def _all(device: str) -> dict[str, Any]:

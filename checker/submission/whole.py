@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,7 +16,7 @@ from checker.course.claims import Claims
 from checker.course.status import Misuse
 from checker.submission.language import TRITON
 from checker.submission.module import is_number
-from checker.submission.read import Submission
+from checker.submission.read import Submission, blanked, without_magics
 
 FIRST_LINE = re.compile(r"#\s*own:(.*)")  # options that stand in the file
 # What parameters are called elsewhere, by what they are called here.
@@ -110,19 +110,38 @@ def options_in(text: str) -> list[str]:
 
 
 def whole(submission: Submission, claims: Claims) -> Whole:
-    """The file. Raises Misuse if it is open what is to be called, or how."""
+    """The file; of a notebook what its cells define. Raises Misuse if it is open what is to be called, or how."""
     try:
-        module = ast.parse(submission.text)
+        source = "\n".join(c.text if c.cell is None else _defined(c.text) for c in submission.chunks)
+        module = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError) as error:
         place = f", line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
         said = error.msg if isinstance(error, SyntaxError) else str(error)
-        raise Misuse(f"{submission.name}{place}: Python cannot read this: {said}.") from None
-    function = claims.function or _found(module, submission.name)
+        raise Misuse(f"{submission.name or 'The cells'}{place}: Python cannot read this: {said}.") from None
+    name, *_ = claims.function.split(".")
+    if name and not any(re.search(rf"\b{re.escape(name)}\b", ast.unparse(node)) for node in module.body):
+        raise Misuse(f"Nothing in {submission.name or 'the cells'} is called {name}.")
+    function = claims.function or _found(module, submission.name or "the cells")
     call = _checked(claims.call) if claims.call else _call(module, function)
-    made = Whole(submission.text, module, function, call)
+    made = Whole(source, module, function, call)
     if not ({"q", "k", "v"} <= made.given or "x" in made.given):
         raise Misuse(f"{function}({call}) gets neither q, k and v nor x. Say with --as what it is called with.")
     return made
+
+
+def _defined(cell: str) -> str:
+    """A cell's imports, definitions and names for what exists: no experiments, and nothing of the course's own."""
+    plain = without_magics(cell)
+    others = []
+    for node in ast.parse(plain).body:
+        if isinstance(node, ast.ImportFrom):
+            kept = not (node.module or "").startswith("checker")
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            kept = _is_constant(node.value) or isinstance(node.value, ast.Name | ast.Attribute | ast.Lambda | ast.List)
+        else:
+            kept = isinstance(node, ast.Import | ast.FunctionDef | ast.ClassDef)
+        others += [] if kept else [node]
+    return blanked(plain, others)
 
 
 def _found(module: ast.Module, name: str) -> str:
@@ -218,8 +237,3 @@ def _is_argument(value: ast.expr) -> bool:
         return value.id in NAMES
     plain = value.operand if isinstance(value, ast.UnaryOp) else value
     return isinstance(plain, ast.Constant)
-
-
-def merged(first: Mapping[str, object], second: Mapping[str, object]) -> dict[str, object]:
-    """Options of two places: the second has the last word on what it says anything of."""
-    return {**first, **{name: value for name, value in second.items() if value}}

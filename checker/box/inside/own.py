@@ -15,7 +15,7 @@ import copy
 import math
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,13 @@ _WAYS = {"FADD": np.add, "ADD": np.add, "MAX": np.maximum, "MIN": np.minimum, "U
 _EMPTY = pytorch.words("empty empty_like empty_strided new_empty new_empty_strided")
 _BITS = {torch.float32: torch.int32, torch.float16: torch.int16, torch.bfloat16: torch.int16}
 _MAKERS = {torch.empty, torch.zeros, torch.ones, torch.full, torch.arange}
+
+
+# What a tensor on a GPU says of itself.
+_ANSWERS: dict[Any, Any] = {
+    torch.Tensor.is_cuda.__get__: True,  # type: ignore[attr-defined]
+    torch.Tensor.device.__get__: torch.device("cuda", 0),
+}
 
 
 class _State:
@@ -66,6 +73,8 @@ def prepare() -> None:
     for module in (triton, triton.runtime, triton.runtime.autotuner):
         vars(module).update(autotune=autotune, heuristics=heuristics)
     accesses.ATOMICS.update(_WAYS)
+    torch.cuda.device = lambda *_: nullcontext()  # type: ignore[assignment,misc]  # there is only one
+    torch.cuda.synchronize = lambda *_: None  # and nothing runs behind one's back
 
 
 def rehearse() -> None:
@@ -261,8 +270,8 @@ class _AsOnAGPU(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Carry out one call."""
         given, name = dict(kwargs or {}), getattr(func, "__name__", "")
-        if name == "__get__" and func is torch.Tensor.is_cuda.__get__:  # type: ignore[attr-defined]
-            return True
+        if name == "__get__" and func in _ANSWERS:
+            return _ANSWERS[func]
         if name == "cuda":
             return args[0]
         if _on_gpu(given.get("device")):

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from checker.course.case import Case
 from checker.course.claims import Claims
-from checker.course.misconception import Misconception, Raises, Unwritten, Writes
+from checker.course.misconception import Raises
 from checker.course.puzzle import Budget, Puzzle
+from checker.course.words import Ideas
+
+idea = Ideas(__file__)
 
 ENOUGH = Budget(loads=1 << 62, stores=1 << 62)
 
@@ -51,12 +55,18 @@ def rounded_up(n: int, claims: Claims) -> int:
     return -(-n // 128) * 128 if claims.whole_tiles else n
 
 
-def of_signs(ideas: Sequence[Misconception], translated: Mapping[int, Sequence[object]]) -> Iterator[Misconception]:
-    """The ideas that any of their signs was translated of, by the signs' identities, or that Triton's words tell."""
-    for one in ideas:
-        signs: list[object] = [sign for sign in one.signs if isinstance(sign, Raises)]
-        for sign in one.signs:
-            if isinstance(sign, Writes | Unwritten):
-                signs += translated.get(id(sign), ())
-        if signs:
-            yield replace(one, signs=tuple(signs))  # type: ignore[arg-type]
+# What stops a file that may be right elsewhere.
+STOPS = (
+    idea(
+        "needs-a-card",
+        Raises(
+            re.compile(r"NVIDIA driver|compiled with CUDA|CUDA GPUs|active drivers|active driver|CUDA-capable|libcuda")
+        ),
+    ),
+    idea(
+        "not-in-this-triton",
+        Raises(re.compile(r"InterpreterBuilder.*no attribute|module 'triton[.\w]*' has no attribute|libdevice")),
+    ),
+    idea("module-missing", Raises(re.compile(r"No module named"))),
+    idea("waits-for-others", Raises(re.compile(r"atomic operation CAS"))),
+)
