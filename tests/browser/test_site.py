@@ -17,7 +17,7 @@ import pytest
 
 from checker.course import places
 from checker.course.ladder import RUNGS
-from tests.chromium import chromium, violations
+from tests.browsers import browser, violations
 from tests.kernels import named
 
 IMPATIENT = "impatient.html"  # p2, where a launch may take two seconds
@@ -65,10 +65,10 @@ def site(folder: Path) -> Iterator[str]:
         yield address
 
 
-@pytest.fixture
-def context() -> Iterator[Any]:
-    with chromium() as browser:
-        context = browser.new_context(viewport={"width": 1280, "height": 1000}, reduced_motion="reduce")
+@pytest.fixture(params=["chromium", "firefox"])
+def context(request: pytest.FixtureRequest) -> Iterator[Any]:
+    with browser(request.param) as started:
+        context = started.new_context(viewport={"width": 1280, "height": 1000}, reduced_motion="reduce")
         context.set_default_timeout(60_000)
         yield context
 

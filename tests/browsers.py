@@ -1,4 +1,4 @@
-"""A Jupyter server and a real browser to look at it with."""
+"""A Jupyter server, and real browsers to look at it with."""
 
 from __future__ import annotations
 
@@ -52,21 +52,25 @@ def jupyter(
 
 
 @contextlib.contextmanager
-def chromium() -> Iterator[Any]:
-    """Headless Chromium."""
-    need("chromium")
+def browser(name: str = "chromium") -> Iterator[Any]:
+    """Headless Chromium or Firefox."""
+    need(name)
     sync_api = importable("playwright.sync_api")
     with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        yield browser
-        browser.close()
+        where = {"executable_path": shutil.which(name)}
+        if name == "firefox":  # as Mozilla and Debian build it: Playwright's own cannot be had from a package registry
+            started = playwright.firefox.launch(channel="moz-firefox", **where)
+        else:
+            started = playwright.chromium.launch(args=["--no-sandbox"], **where)
+        yield started
+        started.close()
 
 
 @contextlib.contextmanager
 def blank_page() -> Iterator[Any]:
-    """An empty page in it."""
-    with chromium() as browser:
-        page = browser.new_page(viewport={"width": 1280, "height": 1000})
+    """An empty page of Chromium."""
+    with browser() as started:
+        page = started.new_page(viewport={"width": 1280, "height": 1000})
         page.set_default_timeout(60_000)
         yield page
 
