@@ -11,6 +11,7 @@ import subprocess
 import time
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -51,17 +52,47 @@ def jupyter(
         server.wait()
 
 
+class Firefox:
+    """Firefox as Mozilla and Debian build it: Playwright's own cannot be had from a package registry.
+
+    It hears of what a reader prefers from settings that it starts with, so one is started for each kind of reader.
+    Playwright's `emulate_media` does nothing to it.
+    """
+
+    def __init__(self, launch: Callable[[Mapping[str, int]], Any]) -> None:
+        self.launch = launch
+        self.started: dict[tuple[str, str], Any] = {}
+
+    def new_context(self, *, color_scheme: str = "light", reduced_motion: str = "no-preference", **how: Any) -> Any:
+        reader = color_scheme, reduced_motion
+        if reader not in self.started:
+            self.started[reader] = self.launch(
+                {
+                    "layout.css.prefers-color-scheme.content-override": ["dark", "light"].index(color_scheme),
+                    "ui.prefersReducedMotion": ["no-preference", "reduce"].index(reduced_motion),
+                }
+            )
+        return self.started[reader].new_context(**how)
+
+    def new_page(self, **how: Any) -> Any:
+        return self.new_context(**how).new_page()
+
+    def close(self) -> None:
+        for one in self.started.values():
+            one.close()
+
+
 @contextlib.contextmanager
-def browser(name: str = "chromium") -> Iterator[Any]:
-    """Headless Chromium or Firefox."""
+def browser(name: str = "chromium", **how: Any) -> Iterator[Any]:
+    """Headless Chromium or Firefox. `how`: more that Playwright is told when it starts one."""
     need(name)
     sync_api = importable("playwright.sync_api")
     with sync_api.sync_playwright() as playwright:
-        where = {"executable_path": shutil.which(name)}
-        if name == "firefox":  # as Mozilla and Debian build it: Playwright's own cannot be had from a package registry
-            started = playwright.firefox.launch(channel="moz-firefox", **where)
+        launch = partial(getattr(playwright, name).launch, executable_path=shutil.which(name), **how)
+        if name == "firefox":
+            started = Firefox(lambda settings: launch(channel="moz-firefox", firefox_user_prefs=settings))
         else:
-            started = playwright.chromium.launch(args=["--no-sandbox"], **where)
+            started = launch(args=["--no-sandbox"])
         yield started
         started.close()
 
@@ -73,6 +104,32 @@ def blank_page() -> Iterator[Any]:
         page = started.new_page(viewport={"width": 1280, "height": 1000})
         page.set_default_timeout(60_000)
         yield page
+
+
+def write(place: Any, text: str) -> None:
+    """Put a text in place of what an editor or a field has. In Firefox, Playwright's `fill` leaves some of that."""
+    place.press("Control+a")
+    place.press("Delete")
+    place.page.keyboard.insert_text(text)
+
+
+def saved(page: Any, selector: str, downloads: Path) -> Path:
+    """The file that a click saves, under its name. `downloads`: the folder that the browser was started with."""
+    if page.context.browser.browser_type.name == "chromium":
+        with page.expect_download() as waiting:
+            page.click(selector)
+        file: Path = downloads / waiting.value.suggested_filename
+        waiting.value.save_as(file)
+        return file
+    # Firefox tells of a download without a number, and Playwright passes over it. But the file gets there.
+    before = set(downloads.glob("*"))
+    page.click(selector)
+    for _ in range(600):
+        for file in set(downloads.glob("*")) - before:
+            if file.suffix != ".part" and file.stat().st_size:
+                return file
+        page.wait_for_timeout(100)
+    raise TimeoutError(f"{selector} saved nothing")
 
 
 def picture(page: Any, name: str) -> None:

@@ -17,11 +17,12 @@ import pytest
 
 from checker.course import places
 from checker.course.ladder import RUNGS
-from tests.browsers import browser, violations
+from tests.browsers import browser, saved, violations, write
 from tests.kernels import named
 
 IMPATIENT = "impatient.html"  # p2, where a launch may take two seconds
 PUZZLE = "p1"
+DOWNLOADS = "downloads"
 PAGE = f"puzzles/{RUNGS[PUZZLE].stem}.html"
 READY = "document.querySelector('.wb-state > span')?.textContent == 'Python is ready.'"
 KEPT = """async () => {
@@ -66,8 +67,8 @@ def site(folder: Path) -> Iterator[str]:
 
 
 @pytest.fixture(params=["chromium", "firefox"])
-def context(request: pytest.FixtureRequest) -> Iterator[Any]:
-    with browser(request.param) as started:
+def context(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
+    with browser(request.param, downloads_path=tmp_path / DOWNLOADS) as started:
         context = started.new_context(viewport={"width": 1280, "height": 1000}, reduced_motion="reduce")
         context.set_default_timeout(60_000)
         yield context
@@ -93,7 +94,7 @@ class Bench:
 
     def write(self, text: str) -> None:
         """Type over everything, as a paste does."""
-        self.page.locator(".wb-editor .cm-content").fill(text)
+        write(self.page.locator(".wb-editor .cm-content"), text)
 
     def report(self, press: Callable[[], None]) -> str:
         """What the report says after a check."""
@@ -179,13 +180,13 @@ def test_kernels_are_judged_and_a_page_is_never_lost(context: Any, site: str) ->
         "JSON.parse(document.querySelector('.workbench-data').textContent).bugs[0].lines"
     )
     for line, words in ((blamed + 100, "It is another line."), (blamed, "That is the line.")):
-        bench.page.fill(".wb-bug input", str(line))
+        write(bench.page.locator(".wb-bug input"), str(line))
         bench.page.click(".wb-bug form button")
         bench.said(words)
     fixed = bench.page.get_by_role("button", name="Check the fix")
     fixed.click()
     bench.said("There still is a mistake.")
-    bench.page.locator(".wb-bug .cm-content").fill(code("p1_naive_softmax"))
+    write(bench.page.locator(".wb-bug .cm-content"), code("p1_naive_softmax"))
     fixed.click()
     bench.said("Fixed.")
 
@@ -194,7 +195,7 @@ def test_kernels_are_judged_and_a_page_is_never_lost(context: Any, site: str) ->
     bench.page.wait_for_selector(".rc-out:not([hidden])")
     assert "y: read 0.00, written 1.00 times per element" in bench.page.inner_text(".rc-out")
     cell = bench.page.locator(".run-cell .cm-content").first
-    cell.fill("x = 1\nx = nothing")
+    write(cell, "x = 1\nx = nothing")
     cell.press("Control+Enter")
     bench.page.wait_for_function("document.querySelector('.rc-out').textContent.includes('NameError')")
     assert "Line 2: NameError: name 'nothing' is not defined" in bench.page.inner_text(".rc-out")
@@ -392,13 +393,11 @@ def test_all_drafts_go_into_one_file_and_come_back(alone: Any, site: str, tmp_pa
     bench = Bench(alone.new_page(), site + PAGE)
     bench.write("mine = 1")
     bench.page.click(".wb-files summary")
-    with bench.page.expect_download() as download:
-        bench.page.click("button[name=all]")
-    download.value.save_as(tmp_path / "all.json")
-    assert json.loads((tmp_path / "all.json").read_text())["drafts"] == {"p1": "mine = 1"}
+    file = saved(bench.page, "button[name=all]", tmp_path / DOWNLOADS).rename(tmp_path / "all.json")
+    assert json.loads(file.read_text())["drafts"] == {"p1": "mine = 1"}
     bench.write("other = 2")
     bench.page.on("dialog", lambda dialog: dialog.accept())
-    bench.page.set_input_files("input[name=drafts]", tmp_path / "all.json")
+    bench.page.set_input_files("input[name=drafts]", file)
     bench.said("The drafts of all.json are back.")
     assert bench.text == "mine = 1"
     for broken in ("{}", "[", '{"drafts": {"p1": 1}, "progress": {}}'):
@@ -414,10 +413,8 @@ def test_files_go_out_and_come_back(context: Any, site: str, tmp_path: Path) -> 
     for kind in ("py", "ipynb"):
         bench.write(code("p1_naive_softmax"))
         bench.page.click(".wb-files summary")
-        with bench.page.expect_download() as waiting:
-            bench.page.click(f"button[name={kind}]")
-        file = tmp_path / waiting.value.suggested_filename
-        waiting.value.save_as(file)
+        file = saved(bench.page, f"button[name={kind}]", tmp_path / DOWNLOADS)
+        file = file.rename(tmp_path / file.name)
         assert file.name == f"{places.script(PUZZLE).stem}.{kind}"
         bench.write("gone")
         bench.page.set_input_files(".wb-files input", file)

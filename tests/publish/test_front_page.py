@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.browser.test_site import served
 from tests import browsers
+from tests.browser.test_site import served
 from tests.browsers import violations
 
 SOLVED = """ids => ids.forEach(id => localStorage.setItem(`flash-puzzles:progress:${id}`, `puzzle ${id}: solved`))"""
