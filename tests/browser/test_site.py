@@ -29,6 +29,7 @@ KEPT = """async () => {
     const python = (await caches.keys()).find(name => name.includes("python"));
     return python ? (await (await caches.open(python)).keys()).length : 0;
 }"""
+SCROLLED = "[...document.querySelectorAll('.math-wrapper')].filter(one => one.scrollHeight > one.clientHeight).length"
 OVERFLOWING = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
@@ -304,7 +305,7 @@ def test_check_is_in_sight_and_nothing_is_wider_than_its_window(
     for name in (RUNGS["w1"].stem, RUNGS["p7"].stem):
         page.goto(f"{site}puzzles/{name}.html")
         page.wait_for_selector(".workbench .cm-content")
-        assert page.evaluate(OVERFLOWING) == 0
+        assert page.evaluate(OVERFLOWING) == page.evaluate(SCROLLED) == 0
         top = page.locator("button[name=check]").bounding_box()["y"]
         assert (0 < top < 800) is beside
         link = page.locator(".to-editor")
