@@ -414,6 +414,8 @@ def test_files_go_out_and_come_back(context: Any, site: str, tmp_path: Path) -> 
     for kind in ("py", "ipynb"):
         bench.write(code("p1_naive_softmax"))
         bench.page.click(".wb-files summary")
+        menu, bar = (bench.page.locator(one).bounding_box() for one in (".wb-files > div", ".wb-buttons"))
+        assert bar["x"] <= menu["x"] and menu["x"] + menu["width"] < bar["x"] + bar["width"] + 1
         file = saved(bench.page, f"button[name={kind}]", tmp_path / DOWNLOADS)
         file = file.rename(tmp_path / file.name)
         assert file.name == f"{places.script(PUZZLE).stem}.{kind}"
