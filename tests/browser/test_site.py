@@ -228,7 +228,8 @@ def test_what_hangs_and_counts_nothing_is_given_up_and_the_spare_worker_takes_ov
     bench.page.wait_for_function(READY)
 
 
-def test_all_is_there_offline_after_the_first_visit(context: Any, folder: Path) -> None:
+def test_all_is_there_offline_after_the_first_visit(context: Any, folder: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(folder, tmp_path / "site")  # it is changed below
     page = context.new_page()
     with served(folder) as address:
         page.goto(address)  # the first page, which itself needs no Python
