@@ -65,6 +65,7 @@ PACKAGES = {  # the tools that tests need, and what Debian's packages of them ar
     "bash": "bash",
     "bwrap": "bubblewrap",
     "chromium": "chromium",
+    "firefox": "firefox-esr",
     "git": "git",
     "make": "make",
     "node": "nodejs",

@@ -9,7 +9,7 @@ import pytest
 
 from checker.course.verdict import Verdict
 from checker.report.html import html
-from tests.chromium import blank_page, violations
+from tests.browsers import blank_page, violations
 from tests.conftest import ROOT, check_kernel, check_path
 from tests.kernels import named
 

@@ -17,7 +17,7 @@ from xml.etree import ElementTree
 import pytest
 
 from checker.course import ladder, places
-from tests.chromium import blank_page
+from tests.browsers import blank_page
 from tests.colours import contrast
 from tests.conftest import ROOT, check_kernel, importable
 from tests.kernels import named

@@ -18,7 +18,7 @@ import pytest
 
 from checker.course import ladder
 from checker.course.places import notebook
-from tests.chromium import blank_page, jupyter, picture, violations
+from tests.browsers import blank_page, jupyter, picture, violations
 from tests.conftest import ROOT, SOLUTION, importable, need
 
 NAME = notebook("p1").name

@@ -17,17 +17,19 @@ import pytest
 
 from checker.course import places
 from checker.course.ladder import RUNGS
-from tests.chromium import chromium, violations
+from tests.browsers import browser, saved, violations, write
 from tests.kernels import named
 
 IMPATIENT = "impatient.html"  # p2, where a launch may take two seconds
 PUZZLE = "p1"
+DOWNLOADS = "downloads"
 PAGE = f"puzzles/{RUNGS[PUZZLE].stem}.html"
 READY = "document.querySelector('.wb-state > span')?.textContent == 'Python is ready.'"
 KEPT = """async () => {
     const python = (await caches.keys()).find(name => name.includes("python"));
     return python ? (await (await caches.open(python)).keys()).length : 0;
 }"""
+SCROLLED = "[...document.querySelectorAll('.math-wrapper')].filter(one => one.scrollHeight > one.clientHeight).length"
 OVERFLOWING = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
@@ -65,10 +67,10 @@ def site(folder: Path) -> Iterator[str]:
         yield address
 
 
-@pytest.fixture
-def context() -> Iterator[Any]:
-    with chromium() as browser:
-        context = browser.new_context(viewport={"width": 1280, "height": 1000}, reduced_motion="reduce")
+@pytest.fixture(params=["chromium", "firefox"])
+def context(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
+    with browser(request.param, downloads_path=tmp_path / DOWNLOADS) as started:
+        context = started.new_context(viewport={"width": 1280, "height": 1000}, reduced_motion="reduce")
         context.set_default_timeout(60_000)
         yield context
 
@@ -93,7 +95,7 @@ class Bench:
 
     def write(self, text: str) -> None:
         """Type over everything, as a paste does."""
-        self.page.locator(".wb-editor .cm-content").fill(text)
+        write(self.page.locator(".wb-editor .cm-content"), text)
 
     def report(self, press: Callable[[], None]) -> str:
         """What the report says after a check."""
@@ -179,13 +181,13 @@ def test_kernels_are_judged_and_a_page_is_never_lost(context: Any, site: str) ->
         "JSON.parse(document.querySelector('.workbench-data').textContent).bugs[0].lines"
     )
     for line, words in ((blamed + 100, "It is another line."), (blamed, "That is the line.")):
-        bench.page.fill(".wb-bug input", str(line))
+        write(bench.page.locator(".wb-bug input"), str(line))
         bench.page.click(".wb-bug form button")
         bench.said(words)
     fixed = bench.page.get_by_role("button", name="Check the fix")
     fixed.click()
     bench.said("There still is a mistake.")
-    bench.page.locator(".wb-bug .cm-content").fill(code("p1_naive_softmax"))
+    write(bench.page.locator(".wb-bug .cm-content"), code("p1_naive_softmax"))
     fixed.click()
     bench.said("Fixed.")
 
@@ -194,7 +196,7 @@ def test_kernels_are_judged_and_a_page_is_never_lost(context: Any, site: str) ->
     bench.page.wait_for_selector(".rc-out:not([hidden])")
     assert "y: read 0.00, written 1.00 times per element" in bench.page.inner_text(".rc-out")
     cell = bench.page.locator(".run-cell .cm-content").first
-    cell.fill("x = 1\nx = nothing")
+    write(cell, "x = 1\nx = nothing")
     cell.press("Control+Enter")
     bench.page.wait_for_function("document.querySelector('.rc-out').textContent.includes('NameError')")
     assert "Line 2: NameError: name 'nothing' is not defined" in bench.page.inner_text(".rc-out")
@@ -226,7 +228,8 @@ def test_what_hangs_and_counts_nothing_is_given_up_and_the_spare_worker_takes_ov
     bench.page.wait_for_function(READY)
 
 
-def test_all_is_there_offline_after_the_first_visit(context: Any, folder: Path) -> None:
+def test_all_is_there_offline_after_the_first_visit(context: Any, folder: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(folder, tmp_path / "site")  # it is changed below
     page = context.new_page()
     with served(folder) as address:
         page.goto(address)  # the first page, which itself needs no Python
@@ -303,7 +306,7 @@ def test_check_is_in_sight_and_nothing_is_wider_than_its_window(
     for name in (RUNGS["w1"].stem, RUNGS["p7"].stem):
         page.goto(f"{site}puzzles/{name}.html")
         page.wait_for_selector(".workbench .cm-content")
-        assert page.evaluate(OVERFLOWING) == 0
+        assert page.evaluate(OVERFLOWING) == page.evaluate(SCROLLED) == 0
         top = page.locator("button[name=check]").bounding_box()["y"]
         assert (0 < top < 800) is beside
         link = page.locator(".to-editor")
@@ -392,13 +395,11 @@ def test_all_drafts_go_into_one_file_and_come_back(alone: Any, site: str, tmp_pa
     bench = Bench(alone.new_page(), site + PAGE)
     bench.write("mine = 1")
     bench.page.click(".wb-files summary")
-    with bench.page.expect_download() as download:
-        bench.page.click("button[name=all]")
-    download.value.save_as(tmp_path / "all.json")
-    assert json.loads((tmp_path / "all.json").read_text())["drafts"] == {"p1": "mine = 1"}
+    file = saved(bench.page, "button[name=all]", tmp_path / DOWNLOADS).rename(tmp_path / "all.json")
+    assert json.loads(file.read_text())["drafts"] == {"p1": "mine = 1"}
     bench.write("other = 2")
     bench.page.on("dialog", lambda dialog: dialog.accept())
-    bench.page.set_input_files("input[name=drafts]", tmp_path / "all.json")
+    bench.page.set_input_files("input[name=drafts]", file)
     bench.said("The drafts of all.json are back.")
     assert bench.text == "mine = 1"
     for broken in ("{}", "[", '{"drafts": {"p1": 1}, "progress": {}}'):
@@ -414,10 +415,10 @@ def test_files_go_out_and_come_back(context: Any, site: str, tmp_path: Path) -> 
     for kind in ("py", "ipynb"):
         bench.write(code("p1_naive_softmax"))
         bench.page.click(".wb-files summary")
-        with bench.page.expect_download() as waiting:
-            bench.page.click(f"button[name={kind}]")
-        file = tmp_path / waiting.value.suggested_filename
-        waiting.value.save_as(file)
+        menu, bar = (bench.page.locator(one).bounding_box() for one in (".wb-files > div", ".wb-buttons"))
+        assert bar["x"] <= menu["x"] and menu["x"] + menu["width"] < bar["x"] + bar["width"] + 1
+        file = saved(bench.page, f"button[name={kind}]", tmp_path / DOWNLOADS)
+        file = file.rename(tmp_path / file.name)
         assert file.name == f"{places.script(PUZZLE).stem}.{kind}"
         bench.write("gone")
         bench.page.set_input_files(".wb-files input", file)

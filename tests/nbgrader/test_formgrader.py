@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.chromium import TOKEN, blank_page, jupyter, picture, violations
+from tests.browsers import TOKEN, blank_page, jupyter, picture, violations
 from tests.nbgrader.conftest import ASSIGNMENT, RIGHT, Course, filled
 
 

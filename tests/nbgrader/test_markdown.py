@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.chromium import blank_page
+from tests.browsers import blank_page
 from tests.conftest import importable
 
 LINK = r"\href{javascript:window.ran=1}{x}"

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from tests import browsers
 from tests.browser.test_site import served
-from tests.chromium import chromium, violations
+from tests.browsers import violations
 
 SOLVED = """ids => ids.forEach(id => localStorage.setItem(`flash-puzzles:progress:${id}`, `puzzle ${id}: solved`))"""
 OVERFLOWING = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
@@ -22,10 +23,10 @@ def address(built_site: Path) -> Iterator[str]:
         yield address
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as browser:
-        yield browser
+@pytest.fixture(scope="module", params=["chromium", "firefox"])
+def browser(request: pytest.FixtureRequest) -> Iterator[Any]:
+    with browsers.browser(request.param) as started:
+        yield started
 
 
 def opened(browser: Any, address: str, solved: tuple[str, ...] = (), **how: Any) -> Any:

@@ -17,7 +17,7 @@ from checker import catalog
 from checker.course import ladder, places
 from checker.course.lesson import script_cells
 from checker.learner.stub import shipped
-from tests.chromium import blank_page, violations
+from tests.browsers import blank_page, violations
 from tests.conftest import ROOT, STEMS_OF_KERNELS, importable
 
 IN_PYTORCH = [rung for rung in ladder.LADDER if rung.pytorch]

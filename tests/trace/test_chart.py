@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from checker.trace import chart, maps, run, svg, tiles, timeline
 from checker.trace.result import Band, Program, Touch
-from tests.chromium import blank_page
+from tests.browsers import blank_page
 from tests.trace.traces import BESIDE_DIAGONAL, STEMS, of_kernel, pairs_of, solution, wrong
 
 MOST_BYTES, HIGHEST = 100_000, 1600

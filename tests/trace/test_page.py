@@ -12,15 +12,16 @@ from checker import catalog
 from checker.trace import stepped
 from checker.trace.page import framed, page
 from checker.trace.stepped import Asked, data_of
-from tests.chromium import chromium, picture, violations
+from tests import browsers
+from tests.browsers import picture, violations
 from tests.trace.test_stepped import ALONE, outcome
 
 Opened = Callable[..., Any]
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as started:
+@pytest.fixture(scope="module", params=["chromium", "firefox"])
+def browser(request: pytest.FixtureRequest) -> Iterator[Any]:
+    with browsers.browser(request.param) as started:
         yield started
 
 
