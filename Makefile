@@ -95,8 +95,8 @@ torch: $(call layer,torch) ## PyTorch, for the puzzles that are written in it
 step: $(call layer,check) ## step through your kernel of PUZZLE=p6, line by line (PROGRAM=1, SIZE="words of a launch's name")
 	@$(checker) step $(call argument,PUZZLE) $(call option,--file,FILE) $(call option,--program,PROGRAM) $(call option,--size,SIZE) $(friendly)
 
-own: $(call layer,check) $(call layer,torch) ## check your own softmax or attention, FILE=my_attention.py, whatever its signature (ARGS="--square")
-	@$(checker) own $(call argument,FILE) $(ARGS)
+own: $(call layer,check) $(call layer,torch) ## check your own softmax or attention, FILE=my_attention.py, whatever its signature
+	@$(checker) own $(call argument,FILE)
 
 trace: $(call layer,check) ## draw which tiles PUZZLE=p5 loads and stores, in which order
 	@$(checker) trace $(call argument,PUZZLE) $(call option,--file,FILE) $(friendly)

@@ -23,7 +23,7 @@ def test_without_pytorch_all_puzzles_are_the_others(without_pytorch: Started) ->
     done = without_pytorch("checker", "check", "--no-compile")
     assert done.stderr.startswith(f"Left out: {', '.join(IN_PYTORCH)}.") and "make torch" in done.stderr
     listed = [line.split()[0] for line in done.stdout.splitlines() if line[:1].isalpha()]
-    assert [word for word in listed if word in ladder.RUNGS] == [id for id in ladder.RUNGS if id not in IN_PYTORCH]
+    assert [word for word in listed if word in ladder.RUNGS] == [id for id in ladder.ORDER if id not in IN_PYTORCH]
 
 
 @pytest.mark.parametrize("puzzle_id", [one for one in IN_PYTORCH if not ladder.RUNGS[one].launches])

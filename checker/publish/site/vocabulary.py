@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-import triton.language as tl
-
 from checker.submission.vocabulary import TL_FUNCTIONS, TL_TYPES
 
 _MOST = 120  # characters of help
@@ -13,6 +11,8 @@ _MOST = 120  # characters of help
 
 def vocabulary() -> dict[str, str]:
     """The first sentence of what Triton says of each function; nothing for types, and where it says nothing."""
+    import triton.language as tl  # here alone: it takes long, and `--help` loads this file
+
     said = {name: _sentence(getattr(getattr(tl, name, None), "__doc__", None) or "") for name in TL_FUNCTIONS}
     return dict(sorted((dict.fromkeys(TL_TYPES, "") | said).items()))
 
