@@ -54,7 +54,7 @@ _NAMED = re.compile(r'^<a id="[\w-]+"></a>\n\n', re.MULTILINE)  # headings, for 
 
 # What lessons say of cells and terminals, and what they say here. Lines are broken anywhere.
 WORDS = {
-    "in this cell or in `puzzles/w1_vector_add.py`": "in the editor",
+    "in this cell or, to check in a terminal, in `puzzles/w1_vector_add.py`": "in the editor",
     "`run` needs a notebook, in this lesson and in all others: in a terminal, read the answers.": "",
     "Write a guess in place of each `...`.": "Type your guesses at *Predict*, below your kernel.",
     "In a terminal:": "",
