@@ -208,6 +208,20 @@ def test_commands_are_calls_here() -> None:
         assert as_calls(other) == other
 
 
+def test_an_interrupt_is_a_word(process: Any, cell: Kernel) -> None:
+    told = []
+    process.execute_interactive(
+        "from unittest import mock\n"
+        "with mock.patch('checker.notebook.run_so_far', side_effect=KeyboardInterrupt):\n"
+        "    check(1)",
+        output_hook=lambda message: told.append(message["content"]) if message["msg_type"] == "error" else None,
+        timeout=600,
+    )
+    assert [(one["ename"], one["traceback"]) for one in told] == [("Interrupted", ["Interrupted."])]
+    calls = [getattr(checker.notebook, name) for name in checker.notebook.__all__]
+    assert all(isinstance(call, type) or hasattr(call, "__wrapped__") for call in calls)
+
+
 def test_outside_of_a_notebook_it_says_what_to_type() -> None:
     from checker.notebook import check, run, trace
 
