@@ -211,12 +211,12 @@ class GPT(nn.Module):
 # %% [markdown]
 # ## How to check
 #
-# In a terminal: `make check PUZZLE=c1`. In a notebook: run the cells from the first one down to this. The judge runs
-# your two functions, with your kernels of p6 and p7, in tiny sizes, and compares O and the gradients with attention in
-# fp64. `make step PUZZLE=c1` goes through both functions.
+# In a terminal: `make check PUZZLE=c1`. In a notebook: run the cells above, then the one below. The judge runs your two
+# functions, with your kernels of p6 and p7, in tiny sizes, and compares O and the gradients with attention in fp64.
+# `make step PUZZLE=c1` goes through both functions.
 
 # %%
-from checker.notebook import check, step
+from checker.notebook import check, hint, solution, step, trace
 
 check("c1")
 

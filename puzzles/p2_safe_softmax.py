@@ -132,11 +132,11 @@ def safe_softmax(x):
 # %% [markdown]
 # ## How to check
 #
-# In a terminal: `make check PUZZLE=p2`. In a notebook: run the first code cell, your own, and the one below. `make step
-# PUZZLE=p2` goes through the three passes: see what is kept of each.
+# In a terminal: `make check PUZZLE=p2`. In a notebook: run the cells above, then the one below. `make step PUZZLE=p2`
+# goes through the three passes: see what is kept of each.
 
 # %%
-from checker.notebook import check, step
+from checker.notebook import check, hint, solution, step, trace
 
 check("p2")
 

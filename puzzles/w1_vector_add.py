@@ -101,9 +101,9 @@ import triton.language as tl
 # %% [markdown]
 # ## Your turn
 #
-# The offsets are there. Write **one line** below the comment, in this cell or in `puzzles/w1_vector_add.py`: load a
-# block of x and a block of y, and store their sum. Then check. That line is worth 70 of 100 points, and the report says
-# what is missing.
+# The offsets are there. The finished kernel has about four more lines. Begin with **one**, below the comment, in this
+# cell or, to check in a terminal, in `puzzles/w1_vector_add.py`: load a block of x and a block of y, and store their
+# sum. Then check. That line is worth 70 of 100 points, and the report says what is missing.
 
 # %%
 @triton.jit
@@ -117,7 +117,8 @@ def vector_add_kernel(x_ptr, y_ptr, z_ptr, n, BLOCK_SIZE: tl.constexpr):
 # ## How to check
 #
 # In a terminal, type `make check PUZZLE=w1`, or start `make watch`, which checks whenever you save the file. In a
-# notebook (`make lab`), run the first code cell once, then your own, then the one below.
+# notebook (`make lab`), run the cells above, then the one below. After each change, run your own cell again before you
+# check: only what was run is judged.
 #
 # The report begins with the verdict and your points. Then it says what is wrong, with the line of your kernel and the
 # launch in which it showed, why that is so, and what to do next. At its end, each property of a right kernel has a line
@@ -125,7 +126,7 @@ def vector_add_kernel(x_ptr, y_ptr, z_ptr, n, BLOCK_SIZE: tl.constexpr):
 # what each name holds: look at the last program.
 
 # %%
-from checker.notebook import check, step
+from checker.notebook import check, hint, solution, step, trace
 
 check("w1")
 

@@ -139,11 +139,11 @@ def row_sum(x):
 # %% [markdown]
 # ## How to check
 #
-# In a terminal: `make check PUZZLE=w2`. In a notebook: run the first code cell, your own, and the one below. `make step
-# PUZZLE=w2` goes through it line by line: follow the lanes past the end from the load to the sum.
+# In a terminal: `make check PUZZLE=w2`. In a notebook: run the cells above, then the one below. `make step PUZZLE=w2`
+# goes through it line by line: follow the lanes past the end from the load to the sum.
 
 # %%
-from checker.notebook import check, step
+from checker.notebook import check, hint, solution, step, trace
 
 check("w2")
 

@@ -136,7 +136,7 @@ def test_a_learner_solves_puzzle_1(page: Any, lab: str, theme: str) -> None:
     assert "100/100 points" in verdict(page, "accepted").inner_text()
     picture(page, f"{name}-accepted")
     assert violations(page, ".jp-RenderedHTML > div") == []
-    fill_in(page, "from checker.notebook import step\nstep(1)", "import check, step")
+    fill_in(page, "from checker.notebook import step\nstep(1)", 'check("p1")')
     run_all(page)
     frame = page.frame_locator(".jp-OutputArea-output iframe")
     frame.get_by_role("button", name="Next store").click()

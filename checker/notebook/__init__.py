@@ -27,6 +27,7 @@ from checker.learner.experiment import Ran, asked
 from checker.learner.progress import opened
 from checker.learner.solution import page
 from checker.notebook.cells import place, run_so_far
+from checker.notebook.interrupts import interruptible
 from checker.report.screen import plain
 from checker.submission.live import latest
 
@@ -67,6 +68,7 @@ class Report:
         return {kind: data for kind, data in shown.items() if data}, {"image/png": {"alt": self.text}}
 
 
+@interruptible
 def check(puzzle: int | str | None = None, *, device: str = "interpreter") -> Report:
     """Check the kernels of a puzzle as the cells that were run last define them; without a puzzle, all files as saved.
 
@@ -78,6 +80,7 @@ def check(puzzle: int | str | None = None, *, device: str = "interpreter") -> Re
     return report
 
 
+@interruptible
 def progress() -> Report:
     """What is solved, how many hints were seen, what was predicted, and which puzzle comes next."""
     found = opened()
@@ -87,11 +90,13 @@ def progress() -> Report:
     return Report("\n\n".join(filter(None, parts)), html=standing.in_notebook(found))
 
 
+@interruptible
 def bench(puzzle: int | str, *, every: bool = False) -> Report:
     """Time the kernels of a puzzle beside their peers, or predict without a GPU; a picture. They are checked first."""
     return _asked("bench", puzzle, every=every)
 
 
+@interruptible
 def step(puzzle: int | str, *, program: int | None = None, size: str = "") -> Report:
     """Step through the kernels of a puzzle line by line, right or wrong, and see what every name holds.
 
@@ -100,6 +105,7 @@ def step(puzzle: int | str, *, program: int | None = None, size: str = "") -> Re
     return _asked("step", puzzle, program=program, size=size)
 
 
+@interruptible
 def own(function: str = "", call: str = "", **claims: Any) -> Report:
     """Check a softmax or an attention that the cells define, whatever its signature.
 
@@ -110,11 +116,13 @@ def own(function: str = "", call: str = "", **claims: Any) -> Report:
     return _asked("own", None, claims={"function": function, "call": call, **claims})
 
 
+@interruptible
 def trace(puzzle: int | str) -> Report:
     """Draw what the kernels of a puzzle load and store, right or wrong: tiles, their order, how often each is read."""
     return _asked("trace", puzzle)
 
 
+@interruptible
 def compiled(
     puzzle: int | str, *, target: str = "sm_90", size: str = "", launch: str = "", before: str | None = None
 ) -> Report:
@@ -127,6 +135,7 @@ def compiled(
     return _asked("compiled", puzzle, targets=target, size=size, launch=launch, before=older)
 
 
+@interruptible
 def train(*, steps: int | None = None, device: str = "cpu") -> Report:
     """Train the GPT of this notebook's cells with your own kernels, and show how it goes; then a picture.
 
@@ -156,6 +165,7 @@ def train(*, steps: int | None = None, device: str = "cpu") -> Report:
     return Report("The loss over the steps.", png=base64.b64encode(picture.read_bytes()).decode("ascii"))
 
 
+@interruptible
 def predict(puzzle: int | str, /, **guesses: Any) -> Report:
     """Compare guesses, by the names of a puzzle's questions, with what the accepted kernel of the cells does, and why.
 
@@ -165,6 +175,7 @@ def predict(puzzle: int | str, /, **guesses: Any) -> Report:
     return _asked("predict", puzzle, guesses=said)
 
 
+@interruptible
 def run(kernel: Any, *arguments: Any, grid: int | Sequence[int] | None = None, **named: Any) -> Ran:
     """Launch a kernel of this notebook once, in the box, with arrays, numbers and constexprs of your own.
 
@@ -178,6 +189,7 @@ def run(kernel: Any, *arguments: Any, grid: int | Sequence[int] | None = None, *
     return asked(cells, kernel, arguments, named, grid)
 
 
+@interruptible
 def hint(puzzle: int | str, *, again: bool = False) -> Report:
     """The next hint for a puzzle, and no more: first on what a report has asked. `again`: those seen so far."""
     try:
@@ -198,6 +210,7 @@ def hint(puzzle: int | str, *, again: bool = False) -> Report:
     return _in_parts(parts, hints.closing(shown, next_one, again_all, f'solution("{puzzle_id}")'))
 
 
+@interruptible
 def solution(puzzle: int | str, *, force: bool = False) -> Report:
     """The solution of a puzzle and how it works, once yours is accepted. `force`: although it is not."""
     try:

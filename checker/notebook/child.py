@@ -29,6 +29,7 @@ from checker.learner import predict
 from checker.learner.practice import all_checked, fault, for_learner, held_back, misused, own_checked
 from checker.learner.progress import opened
 from checker.notebook.cells import SESSION, links_to
+from checker.notebook.words import as_calls, of_finding, of_verdict
 from checker.report.html import html, overview
 from checker.report.screen import lines, plain
 from checker.report.terminal import blocks_of, report
@@ -147,7 +148,7 @@ def _judged(
     if verb == "hint":
         asked = opened().progress.of(puzzle_id).asked
         finding = held_back(asked, _learned(verdict, place))
-        return {"text": "" if finding is None else plain(blocks_of(finding))}
+        return {"text": "" if finding is None else plain(blocks_of(of_finding(finding)))}
     verdict = _learned(verdict, place)
     links = {} if place is None or place != os.environ.get(SESSION) else links_to(cells, Path(place))
     if verb == "bench" and verdict.accepted:
@@ -171,7 +172,7 @@ def _file(puzzle_id: str, place: Path) -> Path:
 def _drawn(seen: Trace) -> dict[str, Any]:
     """Pictures in the colours of the notebook, and the same in words."""
     pages = "".join(page for _, page in chart.pages(seen, inline=True))
-    return {"text": "\n".join(words.summary(seen)), "html": f"<div>{pages}</div>"}
+    return {"text": as_calls("\n".join(words.summary(seen))), "html": f"<div>{as_calls(pages)}</div>"}
 
 
 def _pictured(result: Result, text: str) -> dict[str, Any]:
@@ -184,4 +185,5 @@ def _pictured(result: Result, text: str) -> dict[str, Any]:
 
 
 def _shown(verdict: Verdict, links: Mapping[int, str] | None = None) -> dict[str, Any]:
-    return {"html": html(verdict, links), "text": plain(report(verdict)), "accepted": verdict.accepted}
+    said = of_verdict(verdict)
+    return {"html": html(said, links), "text": plain(report(said)), "accepted": verdict.accepted}

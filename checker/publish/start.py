@@ -17,12 +17,12 @@ _ABOVE = """\
 From a first Triton kernel to FlashAttention, in small steps. Each notebook is one step: a lesson, and a kernel with its
 middle missing. **Begin with [w1]({first})**, or with [p1]({softmax}) if you have written Triton before.
 
-Fill in the kernel, run its cell, and then run the cell `check("w1")` below it. In a second or two you see whether the
-kernel is right, and if it is not, what is wrong and in which line. No GPU is needed. Check as often as you like.
+Fill in the kernel, run the cells from the top down to `check("w1")`, and in a second or two you see whether the kernel
+is right, and if it is not, what is wrong and in which line. No GPU is needed. Check as often as you like.
 
 You can call more in a puzzle's notebook, and what it shows appears below the cell: `hint("w1")` gives a hint,
-`step("w1")` goes through your kernel line by line, `trace("w1")` draws what it does to memory, and `predict("w1")` asks
-you to guess numbers. Import them first: `from checker.notebook import hint, step, trace, predict`.
+`step("w1")` goes through your kernel line by line, and `trace("w1")` draws what it does to memory. The cell with
+`check("w1")` imports them. Further down, a cell with `predict("w1", …)` asks you to guess numbers.
 
 ## The puzzles
 

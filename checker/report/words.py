@@ -6,7 +6,18 @@ from collections.abc import Iterator, Sequence
 
 from checker.box.protocol.device import Device
 from checker.course.status import ExitStatus
-from checker.course.verdict import Compilation, ErrorMap, Finding, Held, PropertyResult, Status, Traffic, Verdict, Where
+from checker.course.verdict import (
+    SCORES_NOTHING,
+    Compilation,
+    ErrorMap,
+    Finding,
+    Held,
+    PropertyResult,
+    Status,
+    Traffic,
+    Verdict,
+    Where,
+)
 
 MOST_FINDINGS = 3  # the worst ones; the rest often follow from them
 MOST_PRINTED_LINES = 20
@@ -45,13 +56,25 @@ def sign(status: Status) -> str:
     return special.get(status, "✗")
 
 
+def leading(verdict: Verdict) -> Status:
+    """What the headline says: what the finding below it says, though one further down may be more severe.
+
+    A submission that scores 0 is told why.
+    """
+    first = verdict.findings[0].status if verdict.findings else verdict.status
+    if verdict.status in SCORES_NOTHING or first.severity <= verdict.status.severity:
+        return verdict.status
+    proven = any(one.passed for one in verdict.properties)
+    return Status.PARTLY_RIGHT if first is Status.WRONG and proven else first
+
+
 def plain(verdict: Verdict) -> str:
-    """How it ended, in a few words. What PyTorch moves nobody knows: there it is what lives, and what is computed."""
+    """The headline, in a few words. What PyTorch moves nobody knows: there it is what lives, and what is computed."""
     if verdict.status is Status.OVER_TRAFFIC and verdict.runs and verdict.runs[0].device == Device.PYTORCH:
         return (
             "takes more memory or work than is needed" if verdict.runs[0].held else "does not launch each kernel once"
         )
-    return PLAIN_WORDS[verdict.status]
+    return PLAIN_WORDS[leading(verdict)]
 
 
 def points(verdict: Verdict) -> str:

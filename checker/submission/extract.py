@@ -78,7 +78,7 @@ def extract(submission: Submission, asked: Sequence[Kernel]) -> Program:
         raise NotASubmission(
             "import-missing",
             f"The {language.word}s use {language.name}, but nothing imports it.",
-            "Run the first code cell, then this one."
+            f"Run the cell with {language.line}, then this one."
             if submission.live
             else f"Put back the stub's line: {language.line}",
         )
@@ -239,7 +239,7 @@ def _missing(kernel: Kernel, module: Module, language: Language, live: bool) -> 
         return NotASubmission(
             "kernel-not-run",
             f"No cell that was run defines {kernel.name}.",
-            f"Run the first code cell and the cell with the {language.word}, then this one again.",
+            "Run the cells above this one, then this one again.",
         )
     every = (n for statement in module.statements for n in ast.walk(statement))
     nested = [n for n in every if isinstance(n, ast.FunctionDef) and n.name == kernel.name]

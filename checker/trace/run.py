@@ -16,6 +16,7 @@ from checker.course.verdict import Verdict
 from checker.judge.asked import launch_of
 from checker.judge.evidence import locator
 from checker.learner import progress
+from checker.report.words import leading
 from checker.trace.record import blocks_of, recorded
 from checker.trace.result import Beside, Recorded, Trace, Wrongness
 
@@ -43,7 +44,7 @@ def traced(outcome: Outcome, host: Host | None = None) -> Trace:
         puzzle=puzzle.id,
         stem=puzzle.stem,
         title=puzzle.title,
-        status=outcome.verdict.status,
+        status=leading(outcome.verdict),
         finding=outcome.verdict.findings[0] if outcome.verdict.findings else None,
         launches=launches(puzzle, outcome, host),
         wrong=_wrongness(puzzle, outcome.verdict),

@@ -131,6 +131,26 @@ def test_the_solution_opens_after_success(course: Course, start: Start) -> None:
     assert "There is no puzzle 'x'" in cell("solution('x')")["text/plain"]
 
 
+def test_what_a_report_tells_to_type_can_be_typed(course: Course, start: Start) -> None:
+    """In a kernel that has run the notebook's cells, whatever is told in turn, of a wrong kernel and of a right one."""
+    path = course.notebook("p1")
+    cell = start(JPY_SESSION_NAME=str(path))
+    for one in json.loads(path.read_text())["cells"]:
+        if one["cell_type"] == "code":
+            cell("".join(one["source"]))
+    typed: set[str] = set()
+    for kernel in (solution_text("p1").replace('other=-float("inf")', "other=0.0"), solution_text("p1")):
+        cell(kernel)
+        waiting = ['check("p1")', 'trace("p1")']
+        while waiting:
+            call = waiting.pop()
+            typed.add(call)
+            shown = cell(call)["text/plain"]
+            assert not re.search(r"\bmake \w+ PUZZLE=", shown), shown
+            waiting += {*re.findall(r"\b[a-z]+\(\"p1\"[^)]*\)", shown)} - typed
+    assert {call.partition("(")[0] for call in typed} == {"check", "hint", "solution", "step", "trace"}
+
+
 def test_a_copy_without_solutions_says_so_in_a_sentence(course: Course, start: Start) -> None:
     shutil.rmtree(course.root / "solutions")
     cell = start()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Iterator
@@ -12,10 +13,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import checker.notebook
 from checker import catalog
+from checker.check import program_of
 from checker.course import ladder, places
 from checker.notebook.cells import links_to
-from checker.submission.live import latest
+from checker.notebook.words import as_calls
+from checker.submission.extract import NotASubmission
+from checker.submission.language import language_of
+from checker.submission.live import latest, submission_of
 from tests.conftest import ROOT, SOLUTION, importable
 from tests.kernels import named
 
@@ -81,7 +87,46 @@ def test_cells_that_were_not_run_are_asked_for(cell: Kernel) -> None:
     """The usual state after a restart of the notebook's kernel."""
     shown = cell("check(1)")["text/plain"]
     assert "No cell that was run defines naive_softmax_kernel" in shown
-    assert "Run the first code cell and the cell with the kernel" in shown and "git" not in shown
+    assert "Run the cells above this one, then this one again." in shown and "git" not in shown
+
+
+def cells_of(puzzle_id: str) -> list[tuple[str, str]]:
+    """(kind, text) of the cells of a built notebook."""
+    notebook = json.loads(places.notebook(puzzle_id).read_text())
+    return [(cell["cell_type"], "".join(cell["source"])) for cell in notebook["cells"]]
+
+
+@pytest.mark.parametrize("puzzle_id", STEMS)
+def test_what_is_said_of_the_cells_above_is_true_of_every_notebook(puzzle_id: str) -> None:
+    """Run, they are all that a check needs; a report on what they lack asks for a cell that is there."""
+    cells, kernels = cells_of(puzzle_id), catalog.load(puzzle_id).kernels
+    [at] = [n for n, (_, text) in enumerate(cells) if text.startswith("## How to check")]
+    assert "run the cells above, then the one below" in " ".join(cells[at][1].split())
+    assert cells[at + 1][0] == "code" and cells[at + 1][1].endswith(f'\ncheck("{puzzle_id}")')
+    above = [text for kind, text in cells[:at] if kind == "code"]
+    program_of(submission_of(above), kernels)
+    line = language_of(kernels).line
+    imports = [text for text in above if line in text.split("\n")]
+    assert len(imports) == 1
+    with pytest.raises(NotASubmission, match="nothing imports it") as refused:
+        program_of(submission_of([text for text in above if text not in imports]), kernels)
+    assert f"Run the cell with {line}, then" in refused.value.problem.hint
+
+
+@pytest.mark.parametrize("puzzle_id", STEMS)
+def test_a_notebook_imports_what_its_lesson_and_its_reports_offer(puzzle_id: str) -> None:
+    cells = cells_of(puzzle_id)
+    lesson = " ".join(text for kind, text in cells if kind == "markdown")
+    offered = {"check", "hint", "solution", "step", "trace", *re.findall(r"\bmake\s+(\w+)\s+PUZZLE=", lesson)}
+    imported = {
+        name.name
+        for kind, text in cells[2:]  # the first two are for other services
+        if kind == "code"
+        for statement in ast.parse(text).body
+        if isinstance(statement, ast.ImportFrom) and statement.module == "checker.notebook"
+        for name in statement.names
+    }
+    assert offered <= imported <= {*checker.notebook.__all__}
 
 
 # The capstone runs the learner's own kernels, of which this copy has none: see tests/train/test_parts.py.
@@ -155,6 +200,26 @@ def test_a_puzzle_is_an_id_in_any_case_or_a_number(call: str, cell: Kernel) -> N
     assert "There is no puzzle" not in first["text/plain"]
     assert all(other == first for other in others)
     assert "There is no puzzle 'x9'" in cell(call.format('"x9"'))["text/plain"]
+
+
+def test_commands_are_calls_here() -> None:
+    assert as_calls("`make trace PUZZLE=a3` draws it.") == '`trace("a3")` draws it.'
+    for other in ("make bench PUZZLE=a1", "`make predict PUZZLE=w1 GUESS=…`", "`make reset PUZZLE=…` brings it back"):
+        assert as_calls(other) == other
+
+
+def test_an_interrupt_is_a_word(process: Any, cell: Kernel) -> None:
+    told = []
+    process.execute_interactive(
+        "from unittest import mock\n"
+        "with mock.patch('checker.notebook.run_so_far', side_effect=KeyboardInterrupt):\n"
+        "    check(1)",
+        output_hook=lambda message: told.append(message["content"]) if message["msg_type"] == "error" else None,
+        timeout=600,
+    )
+    assert [(one["ename"], one["traceback"]) for one in told] == [("Interrupted", ["Interrupted."])]
+    calls = [getattr(checker.notebook, name) for name in checker.notebook.__all__]
+    assert all(isinstance(call, type) or hasattr(call, "__wrapped__") for call in calls)
 
 
 def test_outside_of_a_notebook_it_says_what_to_type() -> None:
@@ -235,6 +300,7 @@ def test_trace_draws_what_is_wrong_and_reports_what_cannot_be_run(cell: Kernel) 
     cell(WRONG)
     shown = cell("trace(1)")
     assert "<svg " in shown["text/html"] and "The exponentials were stored without dividing" in shown["text/plain"]
+    assert 'check("p1") says more about it.' in shown["text/plain"]
     cell(SOLUTION.replace("mask=mask)\n", "mask=mask\n"))
     shown = cell("trace(1)")
     assert "<svg " not in shown["text/html"] and "Python cannot read this" in shown["text/html"]

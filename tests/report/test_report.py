@@ -14,7 +14,7 @@ from rich.console import Console
 
 from checker.check import Terms, check
 from checker.course.clean import clean, cleaned
-from checker.course.verdict import Finding, Status, Verdict, Where
+from checker.course.verdict import Finding, PropertyResult, Status, Verdict, Where
 from checker.report.as_json import as_dict, dumps
 from checker.report.terminal import overview, show
 from checker.report.words import PLAIN_WORDS, apart
@@ -92,6 +92,26 @@ def test_every_status_can_be_shown(status: Status) -> None:
     Console(file=out, width=80).print(overview([verdict, verdict]))
     assert out.getvalue().count(PLAIN_WORDS[status].split()[0]) >= 2
     assert json.loads(dumps(as_dict(verdict)))["verdict"] == status.value
+
+
+@pytest.mark.parametrize(
+    ("worst", "first", "proven", "said"),
+    [
+        (Status.CRASHED, Status.WRONG, True, Status.PARTLY_RIGHT),
+        (Status.NOT_A_NUMBER, Status.WRONG, False, Status.WRONG),
+        (Status.OUT_OF_BOUNDS, Status.NOT_A_NUMBER, True, Status.NOT_A_NUMBER),
+        (Status.PARTLY_RIGHT, Status.WRONG, True, Status.PARTLY_RIGHT),
+        (Status.PARTLY_RIGHT, Status.DOES_NOT_COMPILE, True, Status.PARTLY_RIGHT),
+        (Status.OUTPUT_FLOOD, Status.WRONG, True, Status.OUTPUT_FLOOD),
+    ],
+)
+def test_the_headline_is_about_the_first_finding(worst: Status, first: Status, proven: bool, said: Status) -> None:
+    """What is worse may come later; but a score of 0 needs its reason."""
+    findings = tuple(Finding(f"{one.value}-id", one, "Title", "", "", Where(line=3)) for one in (first, worst))
+    properties = (PropertyResult("rows", "Rows", proven, 100, ""),)
+    verdict = Verdict("p1", "A puzzle", worst, findings, properties)
+    assert shown(verdict).split("\n")[1].startswith(f"✗ {PLAIN_WORDS[said]}")
+    assert as_dict(verdict)["verdict"] == worst.value
 
 
 def test_text_of_the_student_is_shown_as_it_is_but_cannot_act(check_text: Callable[..., Verdict]) -> None:

@@ -117,7 +117,7 @@ def test_what_is_no_submission_is_told_so_in_words_for_functions(name: str) -> N
 def test_in_a_notebook_the_cells_are_named() -> None:
     assert refusal("import torch", "").id == "kernel-not-run"
     problem = refusal(PROGRAM.replace("import torch", ""), "")
-    assert (problem.id, problem.hint) == ("import-missing", "Run the first code cell, then this one.")
+    assert (problem.id, problem.hint) == ("import-missing", "Run the cell with import torch, then this one.")
 
 
 @pytest.mark.parametrize("line", ["import torch", "import torch as torch", "import torch.nn", "import torch, math"])

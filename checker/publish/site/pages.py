@@ -50,10 +50,11 @@ TOO_LARGE = ("b1", "b3")  # to be timed: NumPy has no such arrays in 32 bits
 PATIENCE = 200  # seconds in which a worker may do one launch, or draw, on however slow a machine
 FRONT, INDEX, FIGURES = "docs/site/index.md", "index.md", "docs/figures"
 _LINK = re.compile(r"(!?)\[([^\[\]]*)\]\(([^)\s]+)\)")
+_NAMED = re.compile(r'^<a id="[\w-]+"></a>\n\n', re.MULTILINE)  # headings, for JupyterLab: the site names each itself
 
 # What lessons say of cells and terminals, and what they say here. Lines are broken anywhere.
 WORDS = {
-    "in this cell or in `puzzles/w1_vector_add.py`": "in the editor",
+    "in this cell or, to check in a terminal, in `puzzles/w1_vector_add.py`": "in the editor",
     "`run` needs a notebook, in this lesson and in all others: in a terminal, read the answers.": "",
     "Write a guess in place of each `...`.": "Type your guesses at *Predict*, below your kernel.",
     "In a terminal:": "",
@@ -82,7 +83,7 @@ def pages(root: Path = places.ROOT) -> dict[str, str]:
             made[f"solutions/{rung.stem}.md"] = _solution(rung, root)
     made |= {page: (root / page).read_text(encoding="utf-8") for page in PAGES}
     pages = {origin: re.sub(r"\.py$", ".md", origin) for origin in made} | {FRONT: INDEX, "README.md": INDEX}
-    return {pages[origin]: _linked(text, origin, pages, root) for origin, text in made.items()}
+    return {pages[origin]: _linked(_NAMED.sub("", text), origin, pages, root) for origin, text in made.items()}
 
 
 def lesson(rung: Rung, root: Path = places.ROOT) -> str:
