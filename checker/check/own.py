@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
+from itertools import islice
 
 import checker
 from checker.box.compiling import Compiler
@@ -21,29 +22,33 @@ from checker.box.protocol.results import KernelError, LaunchResult
 from checker.catalog.attention.bounds import keys_seen
 from checker.catalog.attention.pytorch.autograd import FORWARD, family
 from checker.catalog.own import attention, softmax
-from checker.catalog.own.task import STOPS, Task
+from checker.catalog.own.task import OTHER_STRIDES, PAST_THE_END, STOPS, Task
 from checker.check import Outcome, Terms
 from checker.course.case import Case
 from checker.course.claims import Claims
 from checker.course.clean import cleaned
-from checker.course.misconception import Misconception, Raises
+from checker.course.misconception import Misconception, Raises, Writes
 from checker.course.puzzle import Draw
 from checker.course.status import Misuse
 from checker.course.verdict import Finding, PropertyResult, Run, Status, Verdict, Where
+from checker.judge import triton_errors
 from checker.judge.asked import launch_of
-from checker.judge.compiled import only_in_half
 from checker.judge.endings import ended, malformed
 from checker.judge.errors import error_finding, plain
 from checker.judge.evidence import Evidence, listed, locator
 from checker.judge.judge import Judgement, in_order_of_cases, judge, properties, status_of
 from checker.judge.launches import as_launched, refused_launches
+from checker.judge.models import Models
 from checker.judge.naming import ideas
 from checker.judge.overwork import overworked
+from checker.judge.text.roles import Code
+from checker.judge.wrong import wrong_outputs
 from checker.submission.read import Submission
 from checker.submission.whole import Whole, whole
 
 BLOCKS = 16, 32, 64, 128, 256, 512, 1024  # what a number in a launch may be the side of a tile of
-MOST_TILES = 3  # pairs of sides that are tried
+MOST_TILES = 3  # lengths of blocks that are tried
+SMALLEST = 2  # wrong calls by which ideas are chosen
 USUAL = 64
 OTHERS = 4  # times what is enough for the course's own functions
 _NOTHING = ast.parse("def nothing(): pass").body[0]
@@ -115,9 +120,15 @@ class _Own:
             self.claims = replace(self.claims, layout="bnd")
             probe = attention.probe(self._given(), Draw("own-attention"))
             answer = self._answer(probe)
+        in_backward = False
+        if answer and answer.error:  # then the forward pass may be right by itself
+            forward = replace(probe, tensors=attention.forward_alone(probe))
+            alone = self._answer(forward)
+            in_backward = bool(alone and not alone.error)
+            probe, answer = (forward, alone) if in_backward else (probe, answer)
         stored = set() if answer is None else {*answer.log.tensor[answer.log.kind == STORE].tolist()}
         returned = {name for n, name in enumerate(probe.tensors) if n in stored}
-        given = replace(self._given(), lse="lse" in returned, gradients="dq" in returned)
+        given = replace(self._given(), lse="lse" in returned, gradients=in_backward or "dq" in returned)
         return attention.task(given, self._title("attention, forward and backward" if given.gradients else "attention"))
 
     def _given(self) -> attention.Given:
@@ -165,13 +176,35 @@ class _Own:
     def _ideas(self, task: Task, evidence: Sequence[Evidence]) -> tuple[Misconception, ...]:
         """What mistakes are looked for, in tiles of which the launches tell."""
         if task.id == "softmax":
-            return (*STOPS, *softmax.named_by((self._sides(evidence) or [USUAL])[:MOST_TILES]))
-        return (*STOPS, *attention.named_by(task.kernels, self._tiles(evidence)))
+            known = softmax.named_by((self._sides(evidence) or [USUAL])[:MOST_TILES])
+        else:
+            known = attention.named_by(task.kernels, self._tiles(evidence))
+        return (*STOPS, *_of_outside(evidence), *triton_errors.COMMON, *self._likely(task, known, evidence))
+
+    def _likely(
+        self, task: Task, known: Sequence[Misconception], evidence: Sequence[Evidence]
+    ) -> Iterator[Misconception]:
+        """Those that explain one of the smallest calls that went wrong: to ask all ideas of all calls takes minutes."""
+        items = []
+        for kernel in task.kernels:
+            code = Code(self._code(kernel.name, evidence))
+            own = [one for one in evidence if one.case.kernel == kernel.name and one.result and one.case.telling]
+            wrong = (
+                wrong_outputs(one.case, task.expected(one.case), one.result, code)
+                for one in sorted(own, key=_size)
+                if one.result and not (one.result.error or one.result.refused)
+            )
+            items += list(islice(filter(None, wrong), SMALLEST))
+        models = Models(task, items)
+        for one in known:
+            signs = [s for s in one.signs if not isinstance(s, Writes) or any(models.explains(s, i) for i in items)]
+            if signs:
+                yield replace(one, signs=tuple(signs))
 
     def _tiles(self, evidence: Sequence[Evidence]) -> list[tuple[int, int]]:
         """Br and Bc, as far as they can be guessed."""
         a, b = ((self._sides(evidence) or [USUAL]) * 2)[:2]
-        return list(dict.fromkeys([(a, b), (b, a), (a, a), (b, b)]))[:MOST_TILES]
+        return list(dict.fromkeys([(a, b), (b, a)]))
 
     def _sides(self, evidence: Sequence[Evidence]) -> list[int]:
         """Numbers in launches that may be sides of tiles."""
@@ -226,7 +259,7 @@ class _Own:
             results = compiler.results()
         made = list(zip((one for one, _ in launched), results, strict=True))
         refused = tuple({one.id: one for one in refused_launches(made, self.where)}.values())
-        if not refused or only_in_half(results):
+        if not refused:
             return verdict
         return replace(verdict, status=Status.DOES_NOT_COMPILE, findings=refused, remarks=())
 
@@ -237,6 +270,25 @@ def _stopped(error: KernelError, place: Where) -> Finding:
         if any(sign.recognises(error.message) for sign in idea.signs):
             return idea.finding(Status.CRASHED, place, (f"Python says: {plain(error.message)}",))
     return error_finding(error, place)
+
+
+def _of_outside(evidence: Sequence[Evidence]) -> tuple[Misconception, ...]:
+    """What is said of accesses outside a tensor, by the calls in which there was any."""
+    ran = [(one.case, one.result) for one in evidence if one.result]
+    outside = {case.id for case, result in ran if result.error and result.error.type == "OutsideMemory"}
+    of = [case for case, _ in ran if case.id in outside]
+    others = [case for case, result in ran if case.id not in outside and not result.error]
+    if of and all({"any-layout", "strides"} & {*case.asks, *case.proves} for case in of):
+        return OTHER_STRIDES
+    tails = [bool({"any-length"} & {*case.asks, *case.proves}) for case in of]
+    alone = any({"heads", "shared-heads"}.isdisjoint({*case.asks, *case.proves}) for case in of)
+    whole = any(case.title.startswith("whole") for case in others)
+    return PAST_THE_END if of and all(tails) and alone and whole else ()
+
+
+def _size(one: Evidence) -> int:
+    """Numbers in a call."""
+    return sum(tensor.values.size for tensor in one.case.tensors.values())
 
 
 def _proven(one: PropertyResult, asked: Sequence[Case]) -> PropertyResult:

@@ -56,6 +56,7 @@ def name_errors(puzzle: Puzzle, raised: list[Raised], where: Locator, code: Code
     for idea, items in named:
         error, said = items[0].error, plain(items[0].error.message)
         status = Status.DOES_NOT_COMPILE if error.type in _COMPILER_ERRORS else Status.CRASHED
+        status = Status.OUT_OF_BOUNDS if error.type == "OutsideMemory" else status
         meet = clash(code, error.line) if error.line and idea.misconception.id == SHAPES and not puzzle.pytorch else ""
         examples = (meet, f"{language} says: {said}" if said else "")
         yield idea.finding(status, items[0].place(where), tuple(filter(None, examples)))

@@ -16,6 +16,7 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, nullcontext
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -30,13 +31,14 @@ from checker.box.inside.launching import OPTIONS, Launcher
 from checker.box.inside.memory import BoxTensor, Memory
 from checker.box.inside.running import running
 from checker.box.protocol.launch import Launch, TensorArgument
-from checker.box.protocol.records import FILLS, LOAD, STORE, Record, table
+from checker.box.protocol.records import FILLS, IN_DOT, IN_LOOP, IN_SUM, LOAD, LOSS, STORE, Record, table
 from checker.box.protocol.results import MARKS
 
 FUNCTION, CALL, LAYOUT = "function", "call", "layout"
 _WAYS = {"FADD": np.add, "ADD": np.add, "MAX": np.maximum, "MIN": np.minimum, "UMAX": np.maximum, "UMIN": np.minimum}
 _EMPTY = pytorch.words("empty empty_like empty_strided new_empty new_empty_strided")
 _BITS = {torch.float32: torch.int32, torch.float16: torch.int16, torch.bfloat16: torch.int16}
+_LOSSES = {IN_DOT, IN_SUM, IN_LOOP}  # of digits, that are told: what is added up in half precision
 _MAKERS = {torch.empty, torch.zeros, torch.ones, torch.full, torch.arange}
 
 
@@ -45,6 +47,21 @@ _ANSWERS: dict[Any, Any] = {
     torch.Tensor.is_cuda.__get__: True,  # type: ignore[attr-defined]
     torch.Tensor.device.__get__: torch.device("cuda", 0),
 }
+
+
+# The card that they lie on, for who chooses a grid by it.
+_CARD = SimpleNamespace(
+    name="NVIDIA H100",
+    major=9,
+    minor=0,
+    multi_processor_count=132,
+    warp_size=32,
+    regs_per_multiprocessor=65536,
+    max_threads_per_multi_processor=2048,
+    shared_memory_per_block_optin=232448,
+    shared_memory_per_multiprocessor=233472,
+    total_memory=80 << 30,
+)
 
 
 class _State:
@@ -75,6 +92,11 @@ def prepare() -> None:
     accesses.ATOMICS.update(_WAYS)
     torch.cuda.device = lambda *_: nullcontext()  # type: ignore[assignment,misc]  # there is only one
     torch.cuda.synchronize = lambda *_: None  # and nothing runs behind one's back
+    torch.cuda.is_available = lambda: True
+    torch.cuda.current_device = lambda: 0
+    torch.cuda.get_device_capability = lambda *_: (_CARD.major, _CARD.minor)
+    torch.cuda.get_device_name = lambda *_: _CARD.name
+    torch.cuda.get_device_properties = lambda *_: _CARD  # type: ignore[assignment]
 
 
 def rehearse() -> None:
@@ -239,6 +261,9 @@ class _Kernel(Launcher):
 
     def _done(self, memory: Memory, given: Mapping[str, torch.Tensor]) -> None:
         _state.poisoned = _state.poisoned or memory.poisoned
+        for way in _LOSSES & memory.losses.keys():
+            times, _, line = memory.losses[way]
+            launching.records.append(Record(LOSS, line=line, lanes=times, detail=way))
         storages = [tensor.untyped_storage() for tensor in given.values()]
         _state.kept += storages
         accesses = [record for record in memory.records if record.kind in (LOAD, STORE)]
@@ -424,8 +449,10 @@ def _answered(
     for position, name in enumerate(tensors):
         if name not in made:
             continue
-        unwritten = _marked(made[name]).reshape(-1)
-        lines = np.where(unwritten, -1, _lines(made[name]))
+        lines = _lines(made[name])
+        lines = np.where(_marked(made[name]).reshape(-1) & (lines == 0), -1, lines)
+        if not (lines >= 0).any():  # it was returned, all the same
+            records.append(Record(STORE, position))
         for line in np.unique(lines[lines >= 0]):
             own = np.flatnonzero(lines == line).astype(np.int32)
             records.append(Record(STORE, position, line=int(line), distinct=own.size, lanes=own.size))

@@ -70,3 +70,10 @@ STOPS = (
     idea("module-missing", Raises(re.compile(r"No module named"))),
     idea("waits-for-others", Raises(re.compile(r"atomic operation CAS"))),
 )
+
+# Of an access outside a tensor, once it is known in which calls there was any.
+PAST_THE_END = (
+    idea("store-without-mask", Raises(re.compile(r" writes to element"))),
+    idea("load-without-mask", Raises(re.compile(r" reads element"))),
+)
+OTHER_STRIDES = (idea("strides-of-others", Raises(re.compile(r" (writes to|reads) element"))),)

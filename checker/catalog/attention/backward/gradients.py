@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -83,6 +84,7 @@ class Gradients:
     ds: Array
 
 
+@lru_cache(maxsize=8)
 def gradients(case: Case) -> Gradients:
     """P, dP and dS in float64, from the LSE and the delta of the launch; hidden entries are 0.
 
