@@ -32,6 +32,7 @@ TILE = 128  # the largest that functions commonly choose
 GRADIENTS = ("dq", "dk", "dv")
 WHOLE = 1 << 12, 1 << 12  # of a backward pass that skips nothing, as if all of it were one tile
 # What these leave in new memory is seen here; those that are the easiest to mistake for others come last.
+OF_MASKS = {"mask-forgotten", "mask-only-in-ds", "mask-multiplied", "first-tile-left-out", "hidden-rows-nan"}
 MIXED = "heads-and-sequences-mixed"
 OF_GRIDS = "grid-of-the-other-side", "grid-rounded-down", "axes-of-the-grid-exchanged"
 _TYPES: Mapping[str, npt.DTypeLike] = {"fp32": np.float32, "fp16": np.float16, "bf16": BF16}
@@ -297,11 +298,19 @@ def named_by(kernels: Sequence[Kernel], tiles: Sequence[tuple[int, int]]) -> tup
         for id in ("p6", "p7")
     )
     backward = backward if len(kernels) > 1 else []
+    masks = [one for one in backward if one.id.startswith("causal") or one.id in OF_MASKS]
+    others = [one for one in backward if one not in masks]
+
+    def of_gradients(ideas: Sequence[Misconception], *, masked: bool) -> Iterator[Misconception]:
+        return _translated(
+            ideas,
+            lambda sign: [_of_backward(sign, *tile, which, masked) for which in _PARTS for tile in (*tiles, WHOLE)],
+        )
+
     made = [
         *_translated(forward, lambda sign: [_of_forward(sign, *tile) for tile in tiles]),
-        *_translated(
-            backward, lambda sign: [_of_backward(sign, *tile, which) for which in _PARTS for tile in (*tiles, WHOLE)]
-        ),
+        *of_gradients(masks, masked=True),
+        *of_gradients(others, masked=False),
         *_translated(without(IN_AUTOGRAD, *OF_GRIDS), lambda sign: [_where_alike(sign)]),
         *(
             one
@@ -360,11 +369,16 @@ def _of_forward(sign: Writes | Unwritten, Br: int, Bc: int) -> Writes | Unwritte
     return _with(sign, made)
 
 
-def _of_backward(sign: Writes | Unwritten, Br: int, Bc: int, which: tuple[str, ...]) -> Writes | Unwritten:
-    """What a function returns whose kernel for some gradients has this idea, while others have none."""
+def _of_backward(
+    sign: Writes | Unwritten, Br: int, Bc: int, which: tuple[str, ...], masked: bool
+) -> Writes | Unwritten:
+    """What a function returns whose kernel for some gradients has this idea, while others have none.
+
+    `masked`: it is one of the causal mask, which p7's kernels always have.
+    """
 
     def made(case: Case, of: Any) -> dict[str, Any]:
-        if case.kernel != BACKWARD.name:
+        if case.kernel != BACKWARD.name or (masked and not case.constexprs["causal"]):
             return {}
         return _returned(case, of(_launch_of(case, Br, Bc, which)))
 
