@@ -15,7 +15,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 CROWDED, LONG = 20, 350  # files of a folder, lines of a file: what is above is named
 KINDS = {".py": "Python", ".md": "words", ".toml": "data", ".json": "data"}
-DATA = ("tests/wrong", "tests/right", "tests/hostile")  # kernels there are what tests are about
+# Kernels there are what tests are about.
+DATA = ("tests/wrong", "tests/right", "tests/hostile", "tests/own/right", "tests/own/wrong")
 DERIVED = ("checker/learner/stubs",)
 
 

@@ -202,8 +202,8 @@ class _Maker:
                 yield self.case("more queries than keys", "hidden-queries", (1, 1, 150, 40), causal=True)
         yield self.case("several sequences and heads", "heads", (2, 3, 33, 41))
         if claims.kv_heads:
-            for share in (2, 4):
-                yield self.case("shared heads", "shared-heads", (2, 4, 45, 60), share=share)
+            for share in (3, 6):
+                yield self.case("shared heads", "shared-heads", (2, 6, 33, 41), share=share)
         yield from self._layouts(back)
 
     def _layouts(self, back: bool) -> Iterator[Case]:

@@ -92,7 +92,9 @@ class MemoryEfficientAttention(torch.autograd.Function):
         o = torch.empty_like(q)
         lse = torch.empty(batch, heads, n_q, dtype=torch.float32, device=q.device)
         grid = (triton.cdiv(n_q, 32), batch * heads)
-        forward_kernel[grid](q, k, v, o, lse, n_q, n_k, scale, D=D, BLOCK_Q=32, BLOCK_K=32, CAUSAL=causal, num_warps=4)
+        forward_kernel[grid](
+            q, k, v, o, lse, n_q, n_k, scale, D=D, BLOCK_Q=32, BLOCK_K=32, CAUSAL=causal, num_warps=4
+        )
         ctx.save_for_backward(q, k, v, o, lse)
         ctx.scale = scale
         ctx.causal = causal

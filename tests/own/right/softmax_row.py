@@ -44,5 +44,7 @@ def softmax(x: torch.Tensor) -> torch.Tensor:
     n_rows, n_cols = x.shape
     BLOCK_SIZE, num_warps = calculate_settings(n_cols)
     y = torch.empty((n_rows, n_cols), dtype=x.dtype, device=x.device)
-    _softmax_fwd[(n_rows,)](y, y.stride(0), x, x.stride(0), n_cols, BLOCK_SIZE=BLOCK_SIZE, num_warps=num_warps)
+    _softmax_fwd[(n_rows,)](
+        y, y.stride(0), x, x.stride(0), n_cols, BLOCK_SIZE=BLOCK_SIZE, num_warps=num_warps
+    )
     return y
