@@ -23,8 +23,7 @@ from checker.course.misconception import Writes
 from checker.course.places import figures, notebook, solution, start, stubs
 from checker.course.puzzle import Suspect, Suspects
 from checker.course.verdict import Status
-from checker.publish.build import page_text
-from checker.publish.bundle import PAGES
+from checker.publish.build import BUILT, page_text
 from checker.publish.hosted import hosted
 from checker.publish.start import start_notebook
 from checker.submission.read import from_file
@@ -127,7 +126,7 @@ def test_the_shipped_stubs_are_up_to_date(puzzle_id: str, tmp_path: Path) -> Non
     assert stubs(puzzle_id).read_text() == stubs_text(text, catalog.load(puzzle_id)), "run: python -m checker build"
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", BUILT)
 def test_the_pages_are_up_to_date(name: str) -> None:
     page = (ROOT / name).read_text()
     assert page == page_text(page), "run: python -m checker build"

@@ -1,4 +1,4 @@
-"""Build what is derived: what lessons share, notebooks, shipped stubs, the README's table, sample reports, pictures.
+"""Build what is derived: what lessons share, notebooks, shipped stubs, tables of pages, sample reports, pictures.
 
 For course authors. A test compares what is there with what would be built, outside the parts that
 are a student's to change.
@@ -7,12 +7,15 @@ are a student's to change.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from checker import catalog
 from checker.course import ladder, places
 from checker.course.lesson import GAP, emptied, notebook_text, stubs_text, with_figures
 from checker.course.places import ROOT
+from checker.publish import traps
 from checker.publish.bundle import PAGES
 from checker.publish.hosted import hosted
 from checker.publish.pictures import example, pictures
@@ -22,6 +25,7 @@ from checker.report.terminal import report
 
 PARTS = "docs/parts"  # of several lessons
 EXAMPLES = {"refused": "tests/wrong/p1_padding_loaded_as_zero.py"}
+BUILT = (*PAGES, "docs/traps.md")  # pages with parts that are built
 
 
 def example_report(path: Path) -> str:
@@ -30,12 +34,16 @@ def example_report(path: Path) -> str:
 
 
 def page_text(page: str, root: Path = ROOT) -> str:
-    """A page with its table and its sample reports brought up to date, as far as it has their marks."""
-    parts = {"puzzles": puzzle_table(lambda rung: f"puzzles/{rung.stem}.py", "`make progress` says what comes next.")}
-    parts |= {name: example_report(root / path) for name, path in EXAMPLES.items() if (root / path).exists()}
-    for name, text in parts.items():
+    """A page with its tables and its sample reports brought up to date, as far as it has their marks."""
+    parts: dict[str, Callable[[], str]] = {
+        "puzzles": lambda: puzzle_table(lambda rung: f"puzzles/{rung.stem}.py", "`make progress` says what comes next.")
+    }
+    parts |= {name: partial(example_report, root / path) for name, path in EXAMPLES.items() if (root / path).exists()}
+    if traps.can_be_made(root):
+        parts |= {name: partial(table, root) for name, table in traps.TABLES.items()}
+    for name, made in parts.items():
         pattern = re.compile(rf"(<!-- {name} -->\n).*(<!-- /{name} -->)", re.DOTALL)
-        page = pattern.sub(lambda match, text=text: match[1] + text + match[2], page)  # type: ignore[misc]
+        page = pattern.sub(lambda match, made=made: match[1] + made() + match[2], page)  # type: ignore[misc]
     return page
 
 
@@ -51,7 +59,7 @@ def with_parts(script: str, root: Path = ROOT) -> str:
 
 def build(root: Path = ROOT) -> list[Path]:
     """Write every built file that is not up to date; return those."""
-    pages = [root / name for name in PAGES if (root / name).exists()]
+    pages = [root / name for name in BUILT if (root / name).exists()]
     wanted = {page: page_text(page.read_text(encoding="utf-8"), root).encode() for page in pages}
     wanted |= pictures(root, EXAMPLES["refused"])
     wanted[places.start(root)] = hosted(start_notebook(), places.start().name).encode()

@@ -59,7 +59,7 @@ def test_kernels_that_were_written_apart_are_not_shown(puzzle_id: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "kernel", RIGHT["p1"][2:3] + RIGHT["p2"][3:5] + RIGHT["p3"][2:] + RIGHT["p6"], ids=lambda kernel: kernel.name
+    "kernel", RIGHT["p1"][2:3] + RIGHT["p2"][4:6] + RIGHT["p3"][2:] + RIGHT["p6"], ids=lambda kernel: kernel.name
 )
 def test_a_disguised_copy_is_shown_and_nothing_else(kernel: Kernel) -> None:
     copy = disguised(kernel.text, kernel.puzzle)

@@ -42,6 +42,7 @@ PAGES = {
     "docs/background/flash-attention-3.md": "What FlashAttention-3 adds",
     "docs/background/onwards.md": "What you have built, and where the field is going",
     "docs/sources.md": "Where each idea comes from",
+    "docs/traps.md": "Programs that look right, and are not",
     "benchmarks/results/speed.md": "How fast the solutions are",
     "docs/guide.md": "On your own machine",
 }
