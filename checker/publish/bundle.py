@@ -22,7 +22,7 @@ KINDS = {".py", ".md", ".sh", ".json", ".txt", ".js", ".css", ".html"}
 FILES = ("author", "class_pages", "course", "grade", "grades", "progress", "rounds", "similar", "site")
 INSTRUCTORS = ("browser", "grading", "nbgrader", "publish", *(f"commands/{file}.py" for file in FILES))  # in checker/
 BACKGROUND = (
-    *("docs/background/*.md", "docs/figures/*.svg", "docs/sources.md"),
+    *("docs/background/*.md", "docs/figures/*.svg", "docs/sources.md", "docs/own.md"),
     "benchmarks/results/speed.md",
 )
 PAGES = ("README.md", "docs/guide.md")  # parts are built, and parts are for the full course only

@@ -64,6 +64,14 @@ _CARD = SimpleNamespace(
 )
 
 
+_DRIVER = SimpleNamespace(
+    get_active_torch_device=lambda: torch.device("cuda", 0),
+    get_current_target=lambda: SimpleNamespace(backend="cuda", arch=90, warp_size=32),
+    get_current_device=lambda: 0,
+    get_current_stream=lambda *_: 0,
+)
+
+
 class _State:
     """What the launches of a call share."""
 
@@ -71,6 +79,7 @@ class _State:
         self.namespace: dict[str, Any] = {}  # the file's
         self.kernels: dict[str, tuple[int, ast.FunctionDef]] = {}  # number and rewritten definition, by name
         self.path = ""
+        self.loaded = False  # whether the file has run to its end
         self.shuffled = False  # whether programs run in another order
         self.poison = float("nan")
         self.poisoned = self.atomic = False
@@ -90,6 +99,7 @@ def prepare() -> None:
     for module in (triton, triton.runtime, triton.runtime.autotuner):
         vars(module).update(autotune=autotune, heuristics=heuristics)
     accesses.ATOMICS.update(_WAYS)
+    triton.runtime.driver.set_active(_DRIVER)
     torch.cuda.device = lambda *_: nullcontext()  # type: ignore[assignment,misc]  # there is only one
     torch.cuda.synchronize = lambda *_: None  # and nothing runs behind one's back
     torch.cuda.is_available = lambda: True
@@ -125,6 +135,7 @@ def load_kernels(path: str, source: str, names: Iterable[str]) -> dict[str, Any]
     _state.namespace = space
     with _modes():
         exec(compile(tree, path, "exec"), space)
+    _state.loaded = True
     for value in list(space.values()):
         if isinstance(value, type) and issubclass(value, torch.autograd.Function) and "backward" in vars(value):
             value.backward = staticmethod(_in_modes(value.backward))  # type: ignore[method-assign]  # autograd leaves them
@@ -297,11 +308,13 @@ class _AsOnAGPU(TorchFunctionMode):
         given, name = dict(kwargs or {}), getattr(func, "__name__", "")
         if name == "__get__" and func in _ANSWERS:
             return _ANSWERS[func]
+        if func is torch.device:
+            return func(*args, **given)
         if name == "cuda":
             return args[0]
         if _on_gpu(given.get("device")):
             given["device"] = "cpu"
-        elif func in _MAKERS and given.get("device") is None and _state.kernels and running.where()[1]:
+        elif func in _MAKERS and given.get("device") is None and _state.kernels and _state.loaded:
             made = func(*args, **given)
             if made.dim():
                 raise autograd.OnAnotherDevice(f"torch.{name} without device= makes a tensor on the CPU")

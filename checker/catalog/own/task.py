@@ -60,7 +60,9 @@ STOPS = (
     idea(
         "needs-a-card",
         Raises(
-            re.compile(r"NVIDIA driver|compiled with CUDA|CUDA GPUs|active drivers|active driver|CUDA-capable|libcuda")
+            re.compile(
+                r"NVIDIA driver|compiled with CUDA|CUDA GPUs|active drivers|active driver|CUDA-capable|libcuda|accelerator device"
+            )
         ),
     ),
     idea(

@@ -1,0 +1,178 @@
+"""Whole files of other hands: right ones are accepted as they are, wrong ones never, and most of these are named."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from checker.course.edits import Edited, read
+from tests.conftest import ROOT, typed
+
+HERE = Path(__file__).parent
+RIGHT = {path.stem: path.read_text(encoding="utf-8") for path in sorted((HERE / "right").glob("*.py"))}
+# A finding that says where, and not what.
+PLACES = {"wrong-values", "not-a-number", "not-written", "outside-a-tensor", "kernel-error", "returns-something-else"}
+
+
+@cache
+def wrong() -> dict[str, tuple[Edited, str]]:
+    """Each wrong file by name: what it must get, and its text."""
+    found: dict[str, tuple[Edited, str]] = {}
+    for path in sorted((HERE / "wrong").glob("*.diff")):
+        found |= {name: (one, one.made_of(RIGHT[path.stem])) for name, one in read(path).items()}
+    return found
+
+
+def judged(folder: Path, text: str, *options: str) -> dict[str, Any]:
+    """The verdict on a file, as JSON, and the exit status."""
+    (folder / "mine.py").write_text(text, encoding="utf-8")
+    done = typed("own", "mine.py", *options, "--json", "-", cwd=folder)
+    assert "Traceback" not in done.stderr, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found | {"status": done.returncode, "report": done.stderr}
+
+
+def lacking(package: str) -> bool:
+    """Whether this Triton has no block pointers, which are gone since 3.8."""
+    code = "import triton.language as tl; print(hasattr(tl, 'make_block_ptr'))"
+    asked = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return package == "cs336_block_pointers" and asked.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_right_ones_are_accepted_and_compile(name: str, tmp_path: Path) -> None:
+    found = judged(tmp_path, RIGHT[name])
+    if lacking(name):
+        assert [one["id"] for one in found["findings"]] == ["not-in-this-triton"] and found["status"] == 1
+        return
+    assert (found["verdict"], found["status"], found["findings"]) == ("accepted", 0, []), found["report"]
+    assert not found["score"]["possible"] and "points" not in found["report"]
+
+
+@pytest.mark.parametrize("name", wrong())
+def test_wrong_ones_are_refused_by_name_or_place(name: str, tmp_path: Path) -> None:
+    entry, text = wrong()[name]
+    found = judged(tmp_path, text, "--no-compile")
+    assert found["status"] == 1 and found["findings"], found["report"]
+    if lacking(name.removesuffix(entry.name)):
+        return
+    first, ids = found["findings"][0], [one["id"] for one in found["findings"]]
+    if entry.findings:
+        assert entry.findings[0] in ids, found["report"]
+    else:
+        assert first["where"]["line"] or first["where"]["tensor"] or ids[0] == "returns-something-else", found["report"]
+
+
+def test_most_wrong_ones_have_a_name() -> None:
+    named = [entry for entry, _ in wrong().values() if entry.findings and entry.findings[0] not in PLACES]
+    assert len(wrong()) >= 50 and len(named) >= 0.7 * len(wrong())
+
+
+TWICE = """
+import torch, triton, triton.language as tl
+
+@triton.jit
+def twice(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(y_ptr + at, 2 * tl.load(x_ptr + at, at < n, 0.0), at < n)
+
+def softmax(x):
+    y = torch.empty_like(x)
+    for row in range(x.shape[0]):
+        twice[(1,)](x[row], y[row], x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1]))
+    return y
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "sentence"),
+    [
+        ("def f(a): pass", (), "No function in mine.py is called like attention or softmax"),
+        ("def my_softmax(x): pass\ndef softmax_2(x): pass", (), "several functions that may be meant"),
+        ("def attention(q, k, v, window): pass", (), "attention has a parameter window"),
+        ("def attention(q, k, v): pass", ("--as", "q, k, w"), "--as 'q, k, w' cannot be read"),
+        ("def attention(q, k, v): pass", ("--as", "q, k"), "gets neither q, k and v nor x"),
+        ("def attention(q, k, v): pass", ("--function", "other"), "Nothing in mine.py is called other."),
+        ("attention = torch.compile(x)", (), "is not to be seen: say it with --as"),
+        ("def attention(q, k, v:", (), "mine.py, line 1: Python cannot read this"),
+        ("# own: --types fp64\ndef attention(q, k, v): pass", (), "fp64 is none of fp32, fp16, bf16"),
+        ("# own: --as 'q\ndef attention(q, k, v): pass", (), "options in the first line cannot be read"),
+    ],
+)
+def test_what_is_open_is_asked_for(text: str, options: tuple[str, ...], sentence: str, tmp_path: Path) -> None:
+    found = judged(tmp_path, text, *options)
+    assert found["status"] == 2 and sentence in " ".join(found["report"].split()), found["report"]
+
+
+def test_without_a_file_there_is_a_sentence(tmp_path: Path) -> None:
+    for arguments, sentence in (((), "Say which file"), (("nowhere.py",), "There is no file nowhere.py")):
+        done = typed("own", *arguments, cwd=tmp_path)
+        assert done.returncode == 2 and sentence in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("added", "finding"),
+    [
+        ("import flash_attn_that_nobody_has", "module-missing"),
+        ("torch.zeros(1).pin_memory()", "needs-a-card"),
+        ("open('left.txt', 'w')", "kernel-error"),
+        ("import os, signal; os.kill(os.getppid(), signal.SIGKILL)", "kernel-error"),
+        ("import subprocess; subprocess.run(['touch', 'left.txt'])", "kernel-error"),
+        ("raise SystemExit", "kernel-error"),
+        ("while True: pass", "time-limit"),
+    ],
+)
+def test_what_stops_a_file_is_said_and_nothing_is_left(added: str, finding: str, tmp_path: Path) -> None:
+    found = judged(tmp_path, f"{TWICE}\n{added}\n", "--no-compile")
+    assert [one["id"] for one in found["findings"]] == [finding] and found["status"] == 1, found["report"]
+    assert not [*tmp_path.glob("**/left.txt")]
+
+
+def test_the_first_line_says_what_was_not_asked_and_the_command_line_has_the_last_word(tmp_path: Path) -> None:
+    found = judged(tmp_path, f"# own: --dense --types fp16\n{TWICE}", "--types", "fp32", "--no-compile")
+    title = found["report"].splitlines()[0]
+    assert title.startswith("softmax, softmax (not asked: inputs that are not contiguous, fp16 and bf16)")
+    assert [one["name"] for one in found["properties"]] == ["values", "any-length"]
+
+
+def test_a_tensor_says_that_it_lies_on_a_gpu_and_cards_answer(tmp_path: Path) -> None:
+    on_a_card = TWICE.replace("2 * tl.load", "tl.load").replace(
+        "    return y\n",
+        "    assert x.is_cuda and x.device.type == 'cuda' and torch.cuda.is_available()\n"
+        "    assert triton.runtime.driver.active.get_active_torch_device() == x.device\n"
+        "    assert torch.cuda.get_device_properties(x.device).multi_processor_count == 132\n"
+        "    with torch.cuda.device(x.device):\n"
+        "        return torch.softmax(y.to('cuda').cuda().float(), 1).to(x.dtype)\n",
+    )
+    found = judged(tmp_path, on_a_card, "--no-compile")
+    assert found["verdict"] == "accepted", found["report"]
+
+
+def test_a_config_of_the_autotuner_and_heuristics_are_taken(tmp_path: Path) -> None:
+    tuned = TWICE.replace("2 * tl.load", "tl.load").replace(
+        "@triton.jit",
+        "CONFIGS = [triton.Config({'BLOCK': 8192}, num_warps=8), triton.Config({'BLOCK': 1})]\n"
+        "@triton.autotune(configs=CONFIGS, key=['n'])\n"
+        "@triton.heuristics({'n': lambda args: args['BLOCK'] and args['m']})\n@triton.jit",
+    )
+    tuned = tuned.replace("n, BLOCK: tl", "m, n, BLOCK: tl").replace(
+        "twice[(1,)](x[row], y[row], x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1]))",
+        "twice[lambda META: (META['BLOCK'] // 8192,)](x[row], y[row], x.shape[1])",
+    )
+    tuned = tuned.replace("return y", "return torch.softmax(y.float(), 1).to(x.dtype)")
+    found = judged(tmp_path, tuned, "--no-compile")
+    assert found["verdict"] == "accepted", found["report"]
+
+
+def test_make_takes_a_file(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(TWICE, encoding="utf-8")
+    environment = {"VENV": str(Path(sys.executable).parents[1]), "PATH": "/usr/bin:/bin"}
+    line = ["make", "-s", "own", f"FILE={tmp_path / 'mine.py'}"]
+    done = subprocess.run(line, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "gives wrong results" in done.stdout, done.stdout + done.stderr
