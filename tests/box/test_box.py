@@ -202,6 +202,22 @@ def test_launches_of_another_form_are_malformed(launched: object, right: tuple[b
     assert not parse(wire.pack(header | {"launched": [LAUNCHED]}, own), launches, [0]).malformed
 
 
+@pytest.mark.parametrize(
+    "moved", [None, [], {"nothing": [1, 2]}, {"x": [1]}, {"x": [1, -2]}, {"x": [1, 2.0]}, {"x": "ab"}]
+)
+def test_what_was_moved_is_two_numbers_for_tensors(moved: object, right: tuple[bytes, list[Launch]]) -> None:
+    data, launches = right
+    header, buffers = next(wire.unpack(data))
+    own, tensor = [bytes(b) for b in buffers], next(iter(launches[0].tensors))
+    odd: Any = (
+        {tensor if name == "x" else name: one for name, one in moved.items()} if isinstance(moved, dict) else moved
+    )
+    assert parse(wire.pack(header | {"moved": odd}, own), launches, [0]).malformed
+    assert parse(wire.pack(header | {"moved": {tensor: [1, 2]}}, own), launches, [0]).results[0].moved == {
+        tensor: (1, 2)
+    }
+
+
 def test_many_empty_buffers_take_no_memory(right: tuple[bytes, list[Launch]]) -> None:
     """Eight bytes announce a buffer; an object for it takes two hundred."""
     count = 1_000_000

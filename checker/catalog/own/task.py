@@ -61,7 +61,7 @@ STOPS = (
         "needs-a-card",
         Raises(
             re.compile(
-                r"NVIDIA driver|compiled with CUDA|CUDA GPUs|active drivers|active driver|CUDA-capable|libcuda|accelerator device"
+                r"NVIDIA driver|compiled with CUDA|CUDA GPUs|active drivers?|CUDA-capable|libcuda|accelerator device"
             )
         ),
     ),
