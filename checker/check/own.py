@@ -21,7 +21,7 @@ from checker.box.protocol.records import STORE
 from checker.box.protocol.results import KernelError, LaunchResult
 from checker.catalog.attention.bounds import keys_seen
 from checker.catalog.attention.pytorch.autograd import FORWARD, family
-from checker.catalog.own import attention, softmax
+from checker.catalog.own import attention, attention_ideas, softmax
 from checker.catalog.own.task import OTHER_STRIDES, PAST_THE_END, STOPS, Task
 from checker.check import Outcome, Terms
 from checker.course.case import Case
@@ -178,7 +178,7 @@ class _Own:
         if task.id == "softmax":
             known = softmax.named_by((self._sides(evidence) or [USUAL])[:MOST_TILES])
         else:
-            known = attention.named_by(task.kernels, self._tiles(evidence))
+            known = attention_ideas.named_by(task.kernels, self._tiles(evidence))
         return (*STOPS, *_of_outside(evidence), *triton_errors.COMMON, *self._likely(task, known, evidence))
 
     def _likely(

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
+from checker.box.protocol.kernels import is_kernel, kernels_of
 from checker.course.claims import Claims
 from checker.course.status import Misuse
 from checker.submission.language import TRITON
@@ -45,8 +46,7 @@ class Whole:
     @cached_property
     def kernels(self) -> dict[str, ast.FunctionDef]:
         """By name, in the order of the text: that is how the box counts them."""
-        every = (node for node in self.module.body if isinstance(node, ast.FunctionDef))
-        return {node.name: node for node in every if is_kernel(node)}
+        return {node.name: node for node in kernels_of(self.module)}
 
     @cached_property
     def given(self) -> frozenset[str]:
@@ -82,12 +82,6 @@ class Whole:
         """Whole numbers that names stand for, at the top of the file."""
         assigned = (node.value for node in self.module.body if isinstance(node, ast.Assign))
         return [int(n.value) for n in assigned if isinstance(n, ast.Constant) and type(n.value) is int]
-
-
-def is_kernel(function: ast.FunctionDef) -> bool:
-    """Whether it is decorated with Triton's jit, under whatever name."""
-    found = (node for decorator in function.decorator_list for node in ast.walk(decorator))
-    return any(getattr(node, "attr", getattr(node, "id", "")) == "jit" for node in found)
 
 
 def _is_constant(value: ast.expr | None) -> bool:

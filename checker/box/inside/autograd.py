@@ -21,7 +21,7 @@ from checker.box.protocol.launch import Launch
 
 _lent: dict[str, Any] = {}  # kernels by name
 
-_MAKERS = {torch.empty, torch.zeros, torch.ones, torch.full, torch.arange}
+MAKERS = {torch.empty, torch.zeros, torch.ones, torch.full, torch.arange}
 
 
 # Of the namespace aten: what makes tensors, copies them, or looks at them otherwise.
@@ -58,7 +58,7 @@ class _AsOnAGPU(TorchFunctionMode):
         """Carry out one call as it is written: later, a device that was not named is named as well."""
         given, name = kwargs or {}, getattr(func, "__name__", "")
         made = func(*args, **given)
-        if func in _MAKERS and given.get("device") is None and made.dim():
+        if func in MAKERS and given.get("device") is None and made.dim():
             raise OnAnotherDevice(f"torch.{name} without device= makes a tensor on the CPU")
         if "cpu" in (given.get("device"), *(args[1:] if name == "to" else ())):
             raise OnAnotherDevice(f"{name} is told to make a tensor on the CPU")

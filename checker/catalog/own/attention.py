@@ -1,40 +1,30 @@
 """Attention, forward or forward and backward, called on (sequences, heads, rows, d) of any size and in any memory.
 
-References and bounds are those of the kernels that c1 launches, and ideas those of p6, p7 and c1: of kernels in tiles
-that are guessed from the numbers with which a kernel was launched.
+References and bounds are those of the kernels that c1 launches.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from checker import catalog
 from checker.catalog.attention import values
 from checker.catalog.attention.backward.cases import half_inputs
 from checker.catalog.attention.launch import Proves, Shape
-from checker.catalog.attention.pytorch.autograd import BACKWARD, FORWARD, Layout, expected, family, steps, unfolded
-from checker.catalog.attention.pytorch.autograd_mistakes import IN_AUTOGRAD
+from checker.catalog.attention.pytorch.autograd import BACKWARD, FORWARD, Layout, expected, steps
 from checker.catalog.attention.pytorch.calls import dense
 from checker.catalog.numbers import BF16, as_type
 from checker.catalog.own.task import Task, rounded_up, unlimited
-from checker.course.case import Axis, AxisKind, Case, Outputs, Tensor, numbered
+from checker.course.case import Axis, AxisKind, Case, Tensor, numbered
 from checker.course.claims import Claims
-from checker.course.misconception import Misconception, Raises, Unwritten, Writes, chosen, without
 from checker.course.puzzle import Draw, Kernel, Property
 
 TILE = 128  # the largest that functions commonly choose
 GRADIENTS = ("dq", "dk", "dv")
-WHOLE = 1 << 12, 1 << 12  # of a backward pass that skips nothing, as if all of it were one tile
-# What these leave in new memory is seen here; those that are the easiest to mistake for others come last.
-OF_MASKS = {"mask-forgotten", "mask-only-in-ds", "mask-multiplied", "first-tile-left-out", "hidden-rows-nan"}
-MIXED = "heads-and-sequences-mixed"
-OF_GRIDS = "grid-of-the-other-side", "grid-rounded-down", "axes-of-the-grid-exchanged"
 _TYPES: Mapping[str, npt.DTypeLike] = {"fp32": np.float32, "fp16": np.float16, "bf16": BF16}
 _QUERIES = (Axis(AxisKind.SEQUENCE), Axis(AxisKind.HEAD), Axis(AxisKind.QUERY), Axis(AxisKind.DIMENSION))
 _KEYS = (Axis(AxisKind.SEQUENCE), Axis(AxisKind.HEAD), Axis(AxisKind.KEY), Axis(AxisKind.DIMENSION))
@@ -286,124 +276,3 @@ def probe(given: Given, draw: Draw) -> Case:
 def forward_alone(case: Case) -> Mapping[str, Tensor]:
     """The tensors of such a call without the backward pass."""
     return {name: tensor for name, tensor in case.tensors.items() if name != "do" and name not in GRADIENTS}
-
-
-# What comes out of a kernel with an idea of the family's.
-
-
-def named_by(kernels: Sequence[Kernel], tiles: Sequence[tuple[int, int]]) -> tuple[Misconception, ...]:
-    """The ideas of p6, of p7, and of functions that launch kernels, for kernels in any of these tiles (Br, Bc)."""
-    forward, backward = (
-        [one for one in catalog.load(id).misconceptions if one.id != "returned-early"]  # that is seen here, too
-        for id in ("p6", "p7")
-    )
-    backward = backward if len(kernels) > 1 else []
-    masks = [one for one in backward if one.id.startswith("causal") or one.id in OF_MASKS]
-    others = [one for one in backward if one not in masks]
-
-    def of_gradients(ideas: Sequence[Misconception], *, masked: bool) -> Iterator[Misconception]:
-        return _translated(
-            ideas,
-            lambda sign: [_of_backward(sign, *tile, which, masked) for which in _PARTS for tile in (*tiles, WHOLE)],
-        )
-
-    made = [
-        *_translated(forward, lambda sign: [_of_forward(sign, *tile) for tile in tiles]),
-        *of_gradients(masks, masked=True),
-        *of_gradients(others, masked=False),
-        *_translated(without(IN_AUTOGRAD, *OF_GRIDS), lambda sign: [_where_alike(sign)]),
-        *(
-            one
-            for id in (MIXED, *OF_GRIDS)
-            for one in _translated(chosen(IN_AUTOGRAD, id), lambda sign: [_left_out(sign)])
-        ),
-    ]
-    return tuple(made)
-
-
-_PARTS = (("dk", "dv"), ("dq",))  # which a kernel makes together
-
-
-def _translated(ideas: Sequence[Misconception], sign: Any) -> Iterator[Misconception]:
-    for one in ideas:
-        signs: list[Any] = []
-        for own in one.signs:
-            if isinstance(own, Raises):
-                signs.append(own)
-            elif isinstance(own, Writes | Unwritten):
-                signs += sign(own)
-        if signs:
-            yield replace(one, signs=tuple(signs))
-
-
-def _where_alike(sign: Writes) -> Writes:
-    """What a function gives that launches kernels; of calls in which heads are shared nothing is known."""
-    return replace(sign, outputs=lambda case: sign.outputs(case) if _alike(case) else {})
-
-
-def _left_out(sign: Writes) -> Unwritten:
-    """What such a function leaves as it was in new memory, if it leaves anything."""
-
-    def elements(case: Case) -> dict[str, Any]:
-        made = sign.outputs(case) if _alike(case) else {}
-        return {name: np.isnan(x) for name, x in made.items() if np.isnan(x).any()}
-
-    return Unwritten(elements)
-
-
-def _alike(case: Case) -> bool:
-    """Whether K and V have as many heads as Q."""
-    q, k = (case.tensors[name].values.shape for name in "qk")
-    return bool(q[1] == k[1])
-
-
-def _of_forward(sign: Writes | Unwritten, Br: int, Bc: int) -> Writes | Unwritten:
-    """What a function returns whose forward kernel has this idea."""
-
-    def made(case: Case, of: Any) -> dict[str, Any]:
-        if case.kernel != FORWARD.name:
-            return {}
-        found = of(_launch_of(case, Br, Bc, tuple(case.tensors)))
-        return _returned(case, found)
-
-    return _with(sign, made)
-
-
-def _of_backward(
-    sign: Writes | Unwritten, Br: int, Bc: int, which: tuple[str, ...], masked: bool
-) -> Writes | Unwritten:
-    """What a function returns whose kernel for some gradients has this idea, while others have none.
-
-    `masked`: it is one of the causal mask, which p7's kernels always have.
-    """
-
-    def made(case: Case, of: Any) -> dict[str, Any]:
-        if case.kernel != BACKWARD.name or (masked and not case.constexprs["causal"]):
-            return {}
-        return _returned(case, of(_launch_of(case, Br, Bc, which)))
-
-    return _with(sign, made)
-
-
-@lru_cache(maxsize=32)
-def _launch_of(case: Case, Br: int, Bc: int, outputs: tuple[str, ...]) -> Case:
-    """The same launch for all signs: so what several of them compute of it is computed once."""
-    one = family(case, Br, Bc)
-    kept = {n: t for n, t in one.tensors.items() if n.removesuffix("_ptr") not in GRADIENTS or n[:-4] in outputs}
-    rows, block = (one.tensors["q_ptr"], Br)
-    return replace(one, tensors=kept, grid=(-(-rows.values.shape[1] // block), rows.values.shape[0]))
-
-
-def _returned(case: Case, found: Outputs) -> dict[str, Any]:
-    made = {}
-    for name, array in found.items():
-        plain = name.removesuffix("_ptr")
-        if plain in case.tensors and case.tensors[plain].role.value == "output":
-            made[plain] = unfolded(case, plain, np.asarray(array))
-    return made
-
-
-def _with(sign: Writes | Unwritten, made: Any) -> Writes | Unwritten:
-    if isinstance(sign, Writes):
-        return replace(sign, outputs=lambda case: made(case, sign.outputs))
-    return replace(sign, elements=lambda case: {n: x.astype(bool) for n, x in made(case, sign.elements).items()})

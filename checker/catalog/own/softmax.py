@@ -14,12 +14,12 @@ import numpy as np
 from checker import catalog
 from checker.catalog.attention.pytorch.autograd_mistakes import IN_AUTOGRAD
 from checker.catalog.numbers import BF16, as_type
-from checker.catalog.own.task import Task, unlimited
+from checker.catalog.own.task import Task, translated, unlimited
 from checker.catalog.softmax import reference
 from checker.catalog.softmax.cases import hard_rows, stacked
 from checker.course.case import Array, Axis, AxisKind, Case, Outputs, Tensor, asked_besides, numbered
 from checker.course.claims import Claims
-from checker.course.misconception import Misconception, Raises, Unwritten, Writes, chosen
+from checker.course.misconception import Misconception, Unwritten, Writes, chosen
 from checker.course.puzzle import Draw, Expected, Kernel, Property
 
 KERNEL = Kernel("softmax", ("x",), pytorch=True)
@@ -157,21 +157,14 @@ def _as_called(case: Case) -> Case:
 def named_by(blocks: Sequence[int]) -> tuple[Misconception, ...]:
     """The ideas of p3, for kernels in blocks of any of these lengths, or of whole rows."""
     launched = chosen(IN_AUTOGRAD, "on-the-cpu")
-    return (*launched, *_translated(catalog.load("p3").misconceptions, (0, *blocks)))
+    return (*launched, *translated(catalog.load("p3").misconceptions, lambda sign: _in_blocks(sign, (0, *blocks))))
 
 
-def _translated(ideas: Sequence[Misconception], blocks: Sequence[int]) -> Iterator[Misconception]:
-    for one in ideas:
-        signs: list[Any] = []
-        for sign in one.signs:
-            if isinstance(sign, Raises):
-                signs.append(sign)
-            elif isinstance(sign, Writes):
-                signs += [replace(sign, outputs=_of_rows(sign.outputs, n)) for n in blocks]
-            elif isinstance(sign, Unwritten):
-                signs += [replace(sign, elements=_of_rows(sign.elements, n)) for n in blocks]
-        if signs:
-            yield replace(one, signs=tuple(signs))
+def _in_blocks(sign: Writes | Unwritten, blocks: Sequence[int]) -> list[Writes | Unwritten]:
+    """What a function returns whose kernel has this idea, in blocks of any of these lengths."""
+    if isinstance(sign, Writes):
+        return [replace(sign, outputs=_of_rows(sign.outputs, n)) for n in blocks]
+    return [replace(sign, elements=_of_rows(sign.elements, n)) for n in blocks]
 
 
 def _of_rows(of: Callable[[Case], Any], block: int) -> Callable[[Case], Any]:

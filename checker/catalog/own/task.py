@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from checker.course.case import Case
 from checker.course.claims import Claims
-from checker.course.misconception import Raises
+from checker.course.misconception import Misconception, Raises, Sign, Unwritten, Writes
 from checker.course.puzzle import Budget, Puzzle
 from checker.course.words import Ideas
 
@@ -53,6 +53,22 @@ def unlimited(case: Case) -> Mapping[str, Budget]:
 def rounded_up(n: int, claims: Claims) -> int:
     """A length that the claims allow."""
     return -(-n // 128) * 128 if claims.whole_tiles else n
+
+
+Signs = Callable[[Writes | Unwritten], Sequence[Writes | Unwritten]]
+
+
+def translated(ideas: Iterable[Misconception], signs: Signs) -> Iterator[Misconception]:
+    """Ideas with what stands here for their signs; what Triton says of a kernel it says here as well."""
+    for one in ideas:
+        found: list[Sign] = []
+        for sign in one.signs:
+            if isinstance(sign, Raises):
+                found.append(sign)
+            elif isinstance(sign, Writes | Unwritten):
+                found += signs(sign)
+        if found:
+            yield replace(one, signs=tuple(found))
 
 
 # What stops a file that may be right elsewhere.

@@ -1,0 +1,206 @@
+"""The kernels of a whole file: what its decorators give here, and what their launches leave behind.
+
+`triton.jit`, `autotune` and `heuristics` give what launches a kernel on Triton's interpreter; of an autotuner's
+configurations the first one is taken.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+import triton
+from triton.runtime import interpreter as of_triton
+
+from checker.box.inside import accesses, interpreter, language, launching
+from checker.box.inside.launching import OPTIONS, Launcher
+from checker.box.inside.memory import BoxTensor, Memory
+from checker.box.protocol.records import IN_DOT, IN_LOOP, IN_SUM, LOAD, LOSS, STORE, Record
+
+_WAYS = {"FADD": np.add, "ADD": np.add, "MAX": np.maximum, "MIN": np.minimum, "UMAX": np.maximum, "UMIN": np.minimum}
+_LOSSES = {IN_DOT, IN_SUM, IN_LOOP}  # of digits, that are told: what is added up in half precision
+
+
+class State:
+    """What the launches of a call share."""
+
+    def __init__(self) -> None:
+        self.namespace: dict[str, Any] = {}  # the file's
+        self.kernels: dict[str, tuple[int, ast.FunctionDef]] = {}  # number and rewritten definition, by name
+        self.path = ""
+        self.loaded = False  # whether the file has run to its end
+        self.shuffled = False  # whether programs run in another order
+        self.poison = float("nan")
+        self.poisoned = self.atomic = False
+        self.kept: list[torch.UntypedStorage] = []  # so that no other one gets its place
+        self.lines: dict[int, npt.NDArray[np.int32]] = {}  # by storage: the line that stored each element last
+        self.moved: dict[int, list[int]] = {}  # by storage: elements loaded and stored
+
+
+state = State()
+
+
+def put_in_place() -> None:
+    """Put what is below in the place of Triton's own, for the life of this process."""
+    for module in (triton, triton.runtime, triton.runtime.jit):
+        vars(module)["jit"] = jit
+    for module in (triton, triton.runtime, triton.runtime.autotuner):
+        vars(module).update(autotune=autotune, heuristics=heuristics)
+    accesses.ATOMICS.update(_WAYS)
+
+
+def rewritten(kernel: ast.FunctionDef) -> ast.FunctionDef:
+    """A kernel as Triton's compiler reads it, as a definition of its own."""
+    alone = ast.Module([copy.deepcopy(kernel)], [])
+    alone.body[0].decorator_list = []  # type: ignore[attr-defined]
+    interpreter.Asserts().visit(alone)
+    made = of_triton.ASTTransformer().visit(language.rewritten(alone))
+    definition: ast.FunctionDef = ast.fix_missing_locations(made).body[0]
+    return definition
+
+
+def jit(fn: Any = None, **_: Any) -> Any:
+    """`triton.jit`, with or without arguments: a kernel of the file can be launched; others are as Triton has them."""
+    if fn is None:
+        return jit
+    function = of_triton.InterpretedFunction(fn)
+    return Kernel(fn.__name__, *state.kernels[fn.__name__], function) if fn.__name__ in state.kernels else function
+
+
+def autotune(configs: Any = (), *_: Any, **__: Any) -> Callable[[Kernel], Kernel]:
+    """`triton.autotune`: the first configuration, whatever it is."""
+
+    def chosen(kernel: Kernel) -> Kernel:
+        for config in configs[:1]:
+            options = {name: getattr(config, name, None) for name in OPTIONS}
+            kernel.defaults |= config.kwargs | {name: value for name, value in options.items() if type(value) is int}
+        return kernel
+
+    return chosen
+
+
+def heuristics(values: Mapping[str, Callable[[Mapping[str, Any]], Any]]) -> Callable[[Kernel], Kernel]:
+    """`triton.heuristics`: values that follow from the other arguments."""
+
+    def with_them(kernel: Kernel) -> Kernel:
+        kernel.computed |= values
+        return kernel
+
+    return with_them
+
+
+class _Memory(Memory):
+    """Memory in which atomic operations may touch any tensor: as a load and a store, in the order of programs."""
+
+    def atomic(
+        self,
+        operation: Callable[[Any, Any], Any],
+        addresses: npt.NDArray[np.uint64],
+        values: npt.NDArray[Any],
+        mask: npt.NDArray[np.bool_],
+        dtype: np.dtype[Any],
+    ) -> npt.NDArray[Any]:
+        """As memory has it, and recorded."""
+        found = np.zeros(addresses.shape, dtype)
+        state.atomic = True
+        if mask.any():
+            tensor, elements = self._translate(STORE, addresses[mask], dtype)
+            flat, given = tensor.values.reshape(-1), np.broadcast_to(values, addresses.shape)[mask]
+            found[mask] = flat[elements]
+            if isinstance(operation, np.ufunc):
+                operation.at(flat, elements, given)
+            else:
+                flat[elements] = given
+            for kind in (LOAD, STORE):
+                self._record(kind, tensor, elements, addresses.size, 0)
+        return found
+
+
+class Kernel(Launcher):
+    """A kernel of the file."""
+
+    types = (*Launcher.types, torch.int32, torch.int64)
+
+    def __init__(self, name: str, number: int, definition: ast.FunctionDef, kernel: Any):
+        super().__init__(name, number, kernel)
+        self.definition = definition
+        self.defaults: dict[str, Any] = {}
+        self.computed: dict[str, Callable[[Mapping[str, Any]], Any]] = {}
+        self.fn = kernel.fn
+
+    def __call__(self, *given: Any, **named: Any) -> Any:
+        """As another kernel calls it."""
+        return self.kernel(*given, **named)
+
+    def _launch(self, grid: Any, given: tuple[Any, ...], named: dict[str, Any]) -> None:
+        named = {**self.defaults, **named}
+        named.pop("warmup", None)
+        _make_visible()
+        super()._launch(grid, given, named)
+
+    def _bound(self, given: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
+        known = {name: value for name, value in named.items() if name in self.signature.parameters}
+        if self.computed:
+            told = self.signature.bind_partial(*given, **known)
+            told.apply_defaults()
+            known |= {name: value(told.arguments) for name, value in self.computed.items()}
+        if strange := named.keys() - known.keys():
+            raise TypeError(f"{self.name}: got an unexpected keyword argument '{min(strange)}'")
+        bound = super()._bound(given, known)
+        self.constexprs |= {name for name, value in bound.items() if value is None}  # as Triton has it
+        return bound
+
+    def _sides(self, grid: Any, bound: Mapping[str, Any]) -> tuple[int, int, int]:
+        if callable(grid):
+            defaults = {n: p.default for n, p in self.signature.parameters.items() if p.default is not p.empty}
+            grid = grid({**defaults, **bound})
+        grid = tuple(grid) if isinstance(grid, list | torch.Size) else grid
+        return super()._sides(grid if isinstance(grid, tuple) else (grid,), bound)
+
+    def _memory(self, tensors: list[BoxTensor]) -> Memory:
+        return _Memory(tensors, interpreter.running_position, state.poison)
+
+    def _order(self, programs: int) -> npt.NDArray[np.int64]:
+        return np.random.default_rng(0).permutation(programs) if state.shuffled else super()._order(programs)
+
+    def _constant(self, name: str, value: Any) -> Any:
+        return value
+
+    def _note(self, tensors: list[BoxTensor], bound: dict[str, Any], options: dict[str, Any]) -> None:
+        options = {name: value for name, value in options.items() if value is not None}
+        plain = {n: v for n, v in bound.items() if n not in self.constexprs or isinstance(v, bool | int | float)}
+        super()._note(tensors, plain, options)
+
+    def _done(self, memory: Memory, given: Mapping[str, torch.Tensor]) -> None:
+        state.poisoned = state.poisoned or memory.poisoned
+        for way in _LOSSES & memory.losses.keys():
+            times, _, line = memory.losses[way]
+            launching.records.append(Record(LOSS, line=line, lanes=times, detail=way))
+        storages = [tensor.untyped_storage() for tensor in given.values()]
+        state.kept += storages
+        accesses = [record for record in memory.records if record.kind in (LOAD, STORE)]
+        for record, elements in zip(accesses, memory.touched, strict=True):
+            storage = storages[record.tensor]
+            moved = state.moved.setdefault(storage._cdata, [0, 0])
+            moved[record.kind == STORE] += record.distinct
+            if record.kind == STORE:
+                count = storage.nbytes() // memory.tensors[record.tensor].itemsize
+                lines = state.lines.setdefault(storage._cdata, np.zeros(count, np.int32))
+                lines[elements] = record.line
+
+
+def _make_visible() -> None:
+    """Let each kernel see what the file has defined so far, and Python's own forms as the compiler reads them."""
+    for kernel in [one for one in state.namespace.values() if isinstance(one, Kernel)]:
+        seen = {**state.namespace, **language.names(), "print": interpreter.printed}
+        for name in ("interpreter_semantic", "_InterpreterComparison"):
+            seen[name] = getattr(of_triton, name, None)
+        plain: dict[str, Any] = {}
+        code = compile(ast.Module([kernel.definition], []), state.path, "exec")
+        exec(code, seen, plain)
+        of_triton.InterpretedFunction.rewritten_fn[kernel.fn] = plain[kernel.name]

@@ -1,0 +1,16 @@
+"""Which functions of a whole file are kernels, as both sides of the wall count them."""
+
+from __future__ import annotations
+
+import ast
+
+
+def kernels_of(module: ast.Module) -> list[ast.FunctionDef]:
+    """The functions that are decorated with Triton's jit, under whatever name, in the order of the text."""
+    return [node for node in module.body if isinstance(node, ast.FunctionDef) and is_kernel(node)]
+
+
+def is_kernel(function: ast.FunctionDef) -> bool:
+    """Whether it is decorated so."""
+    found = (node for decorator in function.decorator_list for node in ast.walk(decorator))
+    return any(getattr(node, "attr", getattr(node, "id", "")) == "jit" for node in found)
