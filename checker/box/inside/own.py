@@ -1,7 +1,7 @@
 """A whole file with kernels and functions of its own, run as Python runs it; its kernels on Triton's interpreter.
 
-The functions are told that their tensors lie on a GPU. Nothing is kept from the file but what limits and the system-call
-filter keep from it: it is for practice alone.
+The functions are told that their tensors lie on a GPU. Nothing is kept from the file but what limits and the
+system-call filter keep from it: it is for practice alone.
 
 What is asked is told beside the launch: `function`, an expression; `call`, what it is called with; and `layout`, the
 axes of its tensors: sequence (b), head (h), row (n) and dimension (d), with all heads of all sequences on b without h.
