@@ -112,7 +112,7 @@ class _Own:
     def _task(self) -> Task:
         """What is asked, by what a first call has returned."""
         if "x" in self.of.given:
-            return softmax.task(self.claims, tuple(self.of.kernels), self._title("softmax"))
+            return softmax.task(self.claims, tuple(self.of.kernels), self._title("softmax"), self.of.compared)
         given = self._given()
         probe = attention.probe(given, Draw("own-attention"))
         answer = self._answer(probe)
@@ -133,7 +133,8 @@ class _Own:
 
     def _given(self) -> attention.Given:
         of = self.of.given
-        return attention.Given(self.claims, "scale" in of, "causal" in of, False, False, tuple(self.of.kernels))
+        kernels = tuple(self.of.kernels)
+        return attention.Given(self.claims, "scale" in of, "causal" in of, False, False, kernels, self.of.compared)
 
     def _answer(self, case: Case) -> LaunchResult | None:
         return self._box([case], [[(0, [0])]]).passes[0].results.get(0)

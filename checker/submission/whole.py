@@ -31,6 +31,8 @@ NAMES = {
 }
 MEANING = {name: meaning for meaning, names in NAMES.items() for name in names.split()}
 KNOWN = "attention", "flash_attention", "softmax"  # names of which one is enough
+CUTTING = {"min", "max", "minimum", "maximum", "clamp"}
+LARGEST_TILE, LARGEST, MOST_COMPARED = 256, 9000, 6  # of numbers that something may be compared with
 LIKELY = re.compile(r"attn|attention|softmax", re.IGNORECASE)
 
 
@@ -76,6 +78,30 @@ class Whole:
         """The kernel that a line is in."""
         inside = (k for k in self.kernels.values() if k.lineno <= (line or 0) <= (k.end_lineno or 0))
         return next(inside, None)
+
+    @cached_property
+    def compared(self) -> tuple[int, ...]:
+        """Whole numbers that something is compared with, or cut off at, and other large ones: sizes may be, too."""
+        found = dict[int, None]()
+        for node in ast.walk(self.module):
+            parts: list[ast.expr] = []
+            if isinstance(node, ast.Compare):
+                parts = [node.left, *node.comparators]
+            elif isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in CUTTING:
+                parts = node.args
+            for part in parts:
+                value = self._constants.get(part.id) if isinstance(part, ast.Name) else part
+                if isinstance(value, ast.Constant) and type(value.value) is int and 2 <= value.value <= LARGEST:
+                    found[value.value] = None
+        every = (node.value for node in ast.walk(self.module) if isinstance(node, ast.Constant))
+        found.update((n, None) for n in every if type(n) is int and LARGEST_TILE < n <= LARGEST)
+        return tuple(found)[:MOST_COMPARED]
+
+    @cached_property
+    def _constants(self) -> dict[str, ast.expr]:
+        """What names at the top of the file stand for."""
+        every = (node for node in self.module.body if isinstance(node, ast.Assign))
+        return {t.id: node.value for node in every for t in node.targets if isinstance(t, ast.Name)}
 
     @property
     def numbers(self) -> list[int]:

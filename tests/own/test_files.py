@@ -176,3 +176,45 @@ def test_make_takes_a_file(tmp_path: Path) -> None:
     line = ["make", "-s", "own", f"FILE={tmp_path / 'mine.py'}"]
     done = subprocess.run(line, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 2 and "gives wrong results" in done.stdout, done.stdout + done.stderr
+
+
+PLAIN = """
+import torch
+
+def attention(q, k, v, scale, causal):
+    s = scale * (q.float() @ k.float().transpose(-1, -2))
+    if causal:
+        s = s.masked_fill(torch.ones_like(s).triu(1 + s.shape[-1] - s.shape[-2]).bool(), float("-inf"))
+    p = torch.softmax(s, -1).nan_to_num()
+    o, lse = (p @ v.float()).to(q.dtype), torch.logsumexp(s, -1)
+    return o, lse
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("s = scale", "s = kept.setdefault('scale', scale)", "wrong"),
+        (
+            "return o, lse",
+            "return kept.setdefault(o.shape, o.detach().clone()).copy_(o.detach()), lse.detach()",
+            "another call has changed O",
+        ),
+        ("return o, lse", "return torch.where(torch.arange(o.shape[2])[:, None] < 700, o, 0.0), lse", "of 1100"),
+        ("return o, lse", "return torch.where(torch.arange(o.shape[1])[:, None, None] < 8, o, 0.0), lse", "27 heads"),
+        ("return o, lse", "return o.clamp(-60000, 60000), lse", "a large V"),
+        ('float("-inf")', "-1e4", "queries"),
+        ("p = torch", "v = kept.setdefault((k.data_ptr(), v.shape), v.clone()); p = torch", "one call after another"),
+    ],
+)
+def test_calls_that_few_would_make_are_made(old: str, new: str, sentence: str, tmp_path: Path) -> None:
+    right = judged(tmp_path, PLAIN, "--no-compile", "--types", "fp32")
+    assert right["verdict"] == "accepted", right["report"]
+    found = judged(tmp_path, f"kept = {{}}{PLAIN.replace(old, new)}", "--no-compile", "--types", "fp32")
+    assert found["status"] == 1 and sentence in found["report"], found["report"]
+
+
+def test_programs_that_add_without_atomics_are_found(tmp_path: Path) -> None:
+    adding = TWICE.replace("2 * tl.load(x_ptr + at, at < n, 0.0)", "1 + tl.load(y_ptr + at, at < n, 0.0)")
+    found = judged(tmp_path, adding.replace("twice[(1,)]", "twice[(2,)]"), "--no-compile")
+    assert [one["id"] for one in found["findings"]] == ["added-without-atomics"], found["report"]

@@ -73,3 +73,8 @@ def test_cells_keep_what_they_define() -> None:
     assert names == ["Import", "Assign", "FunctionDef", "Assign"]
     assert made.source.split("\n")[6] == "def attention(q, k, v):"  # at its line
     assert isinstance(made.module.body[1], ast.Assign) and made.numbers == [64]
+
+
+def test_numbers_that_sizes_may_be_compared_with_are_known() -> None:
+    text = "MOST = 40\nBUFFER = empty(1024, 64)\ndef attention(q, k, v):\n    if n > MOST or min(132, n) == 1: ..."
+    assert whole(Submission("mine.py", (Chunk(text),)), Claims()).compared == (40, 132, 1024)

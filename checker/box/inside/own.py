@@ -136,6 +136,9 @@ def _once(launch: Launch, poison: float) -> functions.Answer:
     forward = {name: argument for name, argument in outputs.items() if name[1:] not in leaves}
     forward = forward or {"O": launch.tensors["q"]}
     try:
+        again = launch.in_a_row > 1
+        if again:  # with other numbers in the same memory: what is kept of these is not theirs
+            _call_before(launch, {name: tensor for name, tensor in inputs.items() if name != "do"})
         for name in leaves:
             inputs[name].requires_grad_()
         given = {name: _arranged(tensor, layout) for name, tensor in inputs.items() if name != "do"}
@@ -143,11 +146,18 @@ def _once(launch: Launch, poison: float) -> functions.Answer:
             returned = _call(launch, given)
         made = _taken(returned, forward, layout)
         first = next(iter(made.values()))
+        before = {name: one.detach().clone() for name, one in made.items()}
+        wanted = [inputs[name] for name in leaves]
+        if again:  # another call, and another backward pass, come between
+            other = {name: _another(tensor) for name, tensor in given.items()}
+            with _modes():
+                _call(launch, other, other=True)
+        _insist_unchanged(made, before, "another call")
         if leaves and first.grad_fn is not None:
-            before = first.detach().clone()
-            gradients = torch.autograd.grad(first, [inputs[name] for name in leaves], inputs["do"])
-            if not torch.equal(first.detach().nan_to_num(), before.nan_to_num()):
-                raise functions.WrongResult("the backward pass has changed O, which the caller has got")
+            if again:
+                torch.autograd.grad(first, wanted, _another(inputs["do"]), retain_graph=True)
+            gradients = torch.autograd.grad(first, wanted, inputs["do"])
+            _insist_unchanged(made, before, "the backward pass")
             made |= functions.believed(gradients, {f"d{name}": outputs[f"d{name}"] for name in leaves})
     except RuntimeError as error:
         raise pytorch.translated(error) from None
@@ -163,10 +173,34 @@ def _once(launch: Launch, poison: float) -> functions.Answer:
     return answer._replace(moved={name: counts for name, counts in moved.items() if counts})
 
 
-def _call(launch: Launch, given: Mapping[str, torch.Tensor]) -> Any:
-    """Call the function with what was asked for."""
-    names: dict[str, Any] = {**given, **{name: value for name, (_, value) in launch.scalars.items()}}
-    names |= {"causal": bool(launch.constexprs.get("causal", False)), "__builtins__": {}}
+def _call_before(launch: Launch, inputs: Mapping[str, torch.Tensor]) -> None:
+    """Call the function while its inputs hold other numbers."""
+    right = {name: tensor.clone() for name, tensor in inputs.items()}
+    for tensor in inputs.values():
+        tensor.mul_(-0.5)
+    with _modes():
+        _call(launch, {name: _arranged(tensor, launch.asked[LAYOUT]) for name, tensor in inputs.items()})
+    for name, tensor in inputs.items():
+        tensor.copy_(right[name])
+
+
+def _another(tensor: torch.Tensor) -> torch.Tensor:
+    """Another tensor that looks like it, and wants a gradient if it does."""
+    return tensor.detach().clone().mul_(-0.5).requires_grad_(tensor.requires_grad)
+
+
+def _insist_unchanged(made: Mapping[str, torch.Tensor], before: Mapping[str, torch.Tensor], by: str) -> None:
+    """Raise WrongResult if what the caller has got is not what it was."""
+    for name, one in made.items():
+        if not torch.equal(one.detach().nan_to_num(), before[name].nan_to_num()):
+            raise functions.WrongResult(f"{by} has changed {name.upper()}, which the caller has got")
+
+
+def _call(launch: Launch, given: Mapping[str, torch.Tensor], *, other: bool = False) -> Any:
+    """Call the function with what was asked for; `other`: with another scale and mask, if it is told of them."""
+    factor = 0.5 if other else 1.0
+    names: dict[str, Any] = {**given, **{name: factor * value for name, (_, value) in launch.scalars.items()}}
+    names |= {"causal": bool(launch.constexprs.get("causal", False)) is not other, "__builtins__": {}}
     function = eval(launch.asked[FUNCTION], {**state.namespace})
     arguments = f"__call__({launch.asked[CALL]})"
     return eval(arguments, {**names, "__call__": function})

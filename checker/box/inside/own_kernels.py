@@ -94,8 +94,40 @@ def heuristics(values: Mapping[str, Callable[[Mapping[str, Any]], Any]]) -> Call
     return with_them
 
 
+class SharedElement(Exception):
+    """Programs add to the same element one after the other, and on a GPU at the same time: a sentence."""
+
+
 class _Memory(Memory):
-    """Memory in which atomic operations may touch any tensor: as a load and a store, in the order of programs."""
+    """Memory in which atomic operations may touch any tensor: as a load and a store, in the order of programs.
+
+    What a program loads and stores otherwise, no other one may have stored.
+    """
+
+    def __init__(self, *arguments: Any):
+        super().__init__(*arguments)
+        self.alone = True  # no atomic operation is in progress
+        self.writers: dict[int, npt.NDArray[np.int32]] = {}  # of each tensor: the program that stored each element last
+        self.readers: dict[int, npt.NDArray[np.int32]] = {}
+
+    def _record(
+        self, kind: int, tensor: BoxTensor, elements: Any, lanes: int, detail: int, volatile: bool = False
+    ) -> None:
+        if self.alone:
+            program, _ = self.where()
+            of = self.writers if kind == STORE else self.readers
+            noted = of.setdefault(tensor.slot, np.full(tensor.values.size, -1, np.int32))
+            if kind == STORE and tensor.slot in self.readers:
+                before = noted[elements]
+                met = (before >= 0) & (before != program) & (self.readers[tensor.slot][elements] == program)
+                if met.any():
+                    at = int(np.argmax(met))
+                    raise SharedElement(
+                        f"programs {before[at]} and {program} both load element {int(np.asarray(elements)[at])} of "
+                        f"{tensor.name}, and store to it"
+                    )
+            noted[elements] = program
+        super()._record(kind, tensor, elements, lanes, detail, volatile)
 
     def atomic(
         self,
@@ -116,8 +148,10 @@ class _Memory(Memory):
                 operation.at(flat, elements, given)
             else:
                 flat[elements] = given
+            self.alone = False
             for kind in (LOAD, STORE):
                 self._record(kind, tensor, elements, addresses.size, 0)
+            self.alone = True
         return found
 
 

@@ -19,10 +19,11 @@ from checker.catalog.attention.pytorch.autograd import BACKWARD, FORWARD, Layout
 from checker.catalog.attention.pytorch.calls import dense
 from checker.catalog.numbers import BF16, as_type
 from checker.catalog.own.task import Task, rounded_up, unlimited
-from checker.course.case import Axis, AxisKind, Case, Tensor, numbered
+from checker.course.case import Array, Axis, AxisKind, Case, Tensor, numbered
 from checker.course.claims import Claims
 from checker.course.puzzle import Draw, Kernel, Property
 
+MANY, SQUARE = 200, 1100  # sequences or heads; queries and keys, if there are as many of both
 TILE = 128  # the largest that functions commonly choose
 GRADIENTS = ("dq", "dk", "dv")
 _TYPES: Mapping[str, npt.DTypeLike] = {"fp32": np.float32, "fp16": np.float16, "bf16": BF16}
@@ -40,6 +41,7 @@ class Given:
     lse: bool  # it returns LSE as well
     gradients: bool  # its output has a gradient
     kernels: tuple[str, ...]  # that its file has
+    compared: tuple[int, ...] = ()  # whole numbers that something is compared with there
 
 
 def properties(given: Given) -> tuple[Property, ...]:
@@ -82,8 +84,13 @@ class _Maker:
         hard: bool = False,
         layouts: Mapping[str, Layout] | None = None,
         share: int = 1,
+        **how: Any,
     ) -> Case:
-        """One call; `sizes` are sequences, heads, n_q and n_k; `share`: heads of Q for each head of K and V."""
+        """One call; `sizes` are sequences, heads, n_q and n_k; `share`: heads of Q for each head of K and V.
+
+        `how`: what becomes of what was drawn (`change`), which gradients are wanted (`alone`), and how many calls there
+        are (`in_a_row`).
+        """
         batch, heads, n_q, n_k = sizes
         n_q, n_k = (rounded_up(n, self.claims) for n in (n_q, n_k))
         n_k = n_q if self.claims.square else n_k
@@ -99,6 +106,7 @@ class _Maker:
             drawn = values.with_large_v(drawn)  # whose sums, unlike its averages, fp16 cannot hold
         elif hard and kind == "fp16":
             drawn, do = half_inputs(random, shape)
+        drawn, do = how.get("change", _as_drawn)(drawn, do)
         factor = 1.0 if self.given.scale else drawn.scale * d**0.5
         x = {
             "q": (drawn.q * factor).reshape(batch, heads, n_q, d),
@@ -114,6 +122,8 @@ class _Maker:
             layouts or {},
             causal,
             drawn.kinds if batch * heads == 1 else (),
+            how.get("alone", "qkv"),
+            how.get("in_a_row", 1),
         )
 
     def _call(
@@ -126,6 +136,8 @@ class _Maker:
         layouts: Mapping[str, Layout],
         causal: bool,
         kinds: tuple[str, ...],
+        alone: str,
+        in_a_row: int,
     ) -> Case:
         usual = Layout.SIDE_BY_SIDE if self.claims.layout == "bnhd" else Layout.DENSE
         queries = (*_QUERIES[:2], replace(_QUERIES[2], labels=kinds), _QUERIES[3])
@@ -138,7 +150,7 @@ class _Maker:
                 if layout is Layout.EXPANDED:
                     one[...] = 0.5
                 tensors[name] = Tensor(one, layout.strides(one.shape), axes=sides[name], bf16=kind == "bf16")
-        like = {"o": x["q"]} | ({f"d{n}": x[n] for n in "qkv"} if backward else {})
+        like = {"o": x["q"]} | ({f"d{n}": x[n] for n in alone} if backward else {})
         if backward:
             del like["o"]
         for name, one in like.items():
@@ -173,6 +185,7 @@ class _Maker:
             constexprs={"causal": causal},
             asks=frozenset(name for name, is_asked in asks.items() if is_asked and name not in proves),
             telling=min(n_q, n_k) > 1,
+            in_a_row=in_a_row,
         )
 
     def basic(self) -> Iterator[Case]:
@@ -199,11 +212,10 @@ class _Maker:
     def _layouts(self, back: bool) -> Iterator[Case]:
         if self.claims.dense:
             return
-        side = Layout.DENSE if self.claims.layout == "bnhd" else Layout.SIDE_BY_SIDE
         layouts: list[tuple[str, dict[str, Layout]]] = [
             ("Q, K and V cut from one tensor", dict.fromkeys("qkv", Layout.PACKED)),
             ("Q with gaps", {"q": Layout.PADDED}),
-            ("K with heads in another order", {"k": side}),
+            ("K with heads in another order", {"k": self._other_order}),
             ("V with gaps", {"v": Layout.PADDED}),
         ]
         layouts += [("dO of a sum", {"do": Layout.EXPANDED})] if back else []
@@ -216,21 +228,45 @@ class _Maker:
         what = "gradients" if back else "values"
         tail = what if claims.whole_tiles else "any-length"
         full, causal = not claims.causal, self.given.causal or claims.causal
+        some = full and not causal
+        yield self.case("one call after another", "heads", (2, 2, 33, 41), causal=not some, in_a_row=2)
+        for alone in "qkv" if back else "":
+            yield self.case(f"a gradient of {alone.upper()} alone", what, (1, 2, 33, 41), causal=not some, alone=alone)
         sizes = [(16, 129), (100, 128), (64, 65), (127, 32), (128, 100), (130, 17), (1, 1), (1, 100), (65, 1)]
         sizes = sizes[:2] if claims.whole_tiles else sizes
         for n_q, n_k in {(n, n) for n, _ in sizes} if claims.square else sizes:
             both = (False, True) if full and causal else (causal,)
             for mask in both if not back else both[-1:]:
                 yield self.case("around a tile", tail, (1, 1, n_q, n_k), causal=mask)
+        apart = {} if claims.dense else {"k": self._other_order, "v": Layout.PADDED}
+        if claims.kv_heads and causal:
+            yield self.case("shared heads", "shared-heads", (2, 6, 33, 41), share=3, causal=True)
         for d in claims.head_dims[1:]:
-            yield self.case("another head", what, (1, 2, 40, 72), d=d, causal=causal and not full)
-        if full and not back:
-            yield self.case("many keys", what, (1, 1, 20, 300), hard=True)
+            for mask in (False, True) if full and causal else (causal,):
+                n_q, n_k = (150, 40) if mask else (40, 150)
+                yield self.case("another head", what, (2, 2, n_q, n_k), d=d, causal=mask, layouts=apart)
         if causal:
             yield self.case("several tiles", "causal", (1, 1, 260, 260), causal=True)
+            for n_q, n_k in ((34, 65), (65, 95), (64, 66)):
+                yield self.case("keys ahead", "causal", (1, 1, n_q, n_k), causal=True)
+        yield self.case("many sequences and heads", "heads", (5, 27, 5, 9), causal=not full)
+        if not claims.square:
+            yield self.case("many keys", what, (1, 1, 3, 2100), causal=not full, hard=not back)
+            yield self.case("many queries", what, (1, 1, 1100, 5), causal=causal)
+        yield self.case("one query of each head", "heads", (3, 2, 1, 40), causal=not full)
+        yield from self._values(what, causal=not full)
+        for c in self.given.compared:
+            if claims.square and c < SQUARE:
+                yield self.case("beyond a number of the file", tail, (1, 1, c + 1, c + 1), causal=causal)
+            elif not claims.square:
+                yield self.case("beyond a number of the file", tail, (1, 1, c + 1, 9), causal=not full)
+                yield self.case("beyond a number of the file", tail, (1, 1, 9, c + 1), causal=causal)
+            if c < MANY:
+                yield self.case("beyond a number of the file", "heads", (c + 1, 1, 5, 7), causal=not full)
+                yield self.case("beyond a number of the file", "heads", (1, c + 1, 5, 7), causal=not full)
         for kind in claims.types[1:]:
             for mask in (False, True) if full and causal else (causal,):
-                yield self.case("half precision", "half", (2, 2, 70, 110), causal=mask, kind=kind)
+                yield self.case("half precision", "half", (2, 2, 70, 110), causal=mask, kind=kind, layouts=apart)
                 yield self.case(
                     "half precision, every kind of score", "half", (1, 1, 31, 79), causal=mask, kind=kind, hard=True
                 )
@@ -238,6 +274,56 @@ class _Maker:
                 yield self.case(
                     "half precision, many keys", "half", (1, 1, 17, 400), causal=not full, kind=kind, hard=True
                 )
+
+    @property
+    def _other_order(self) -> Layout:
+        return Layout.DENSE if self.claims.layout == "bnhd" else Layout.SIDE_BY_SIDE
+
+    def _values(self, what: str, *, causal: bool) -> Iterator[Case]:
+        """Numbers that a function may take for something else, or that its types do not hold."""
+        sizes, fp32 = (2, 1, 24, 40), "fp32" in self.claims.types
+        if self.kernel.name == BACKWARD.name:
+            if fp32:
+                yield self.case("a small dO", what, sizes, causal=causal, change=_small_do)
+            yield self.case("dO of 0 for one sequence", what, sizes, causal=causal, change=_no_do)
+        else:
+            if fp32:
+                yield self.case("large scores of both signs", what, (1, 1, 24, 20), causal=causal, change=_large_scores)
+                if causal or self.given.causal:
+                    yield self.case("far higher scores ahead", "causal", sizes, causal=True, change=_rising_scores)
+            for kind in {"fp32", "bf16"}.intersection(self.claims.types):
+                yield self.case("a large V", what, sizes, causal=causal, kind=kind, change=_large_v)
+
+
+def _as_drawn(drawn: values.Inputs, do: Array) -> tuple[values.Inputs, Array]:
+    return drawn, do
+
+
+def _small_do(drawn: values.Inputs, do: Array) -> tuple[values.Inputs, Array]:
+    return drawn, do * 1e-7
+
+
+def _no_do(drawn: values.Inputs, do: Array) -> tuple[values.Inputs, Array]:
+    return drawn, np.where(np.arange(len(do))[:, None, None] == 0, 0.0, do)
+
+
+def _large_scores(drawn: values.Inputs, do: Array) -> tuple[values.Inputs, Array]:
+    """All scores of a query around 2e5, or around -2e5: a start of the maximum that only looks like -inf is above."""
+    q, k = drawn.q.copy(), drawn.k.copy()
+    q[..., 0], k[..., 0] = np.resize([2e5, -2e5], q.shape[1]) / drawn.scale, 1.0
+    return replace(drawn, q=q, k=k), do
+
+
+def _rising_scores(drawn: values.Inputs, do: Array) -> tuple[values.Inputs, Array]:
+    """Each score is 2e4 more than the one before: what hides keys by a finite number does not hide these."""
+    q, k = drawn.q.copy(), drawn.k.copy()
+    q[..., 0], k[..., 0] = 2e4 / drawn.scale, np.arange(k.shape[1])
+    return replace(drawn, q=q, k=k), do
+
+
+def _large_v(drawn: values.Inputs, do: Array) -> tuple[values.Inputs, Array]:
+    """A V beyond fp16."""
+    return replace(drawn, v=drawn.v * 1e5), do
 
 
 def task(given: Given, name: str) -> Task:

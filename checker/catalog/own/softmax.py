@@ -38,11 +38,14 @@ def properties(claims: Claims) -> tuple[Property, ...]:
     return tuple(Property(name, title, 0) for name, title in asked.items() if title)
 
 
-def task(claims: Claims, kernels: tuple[str, ...], name: str) -> Task:
-    """What is asked of a function that is called so, which is called `name` in reports."""
+def task(claims: Claims, kernels: tuple[str, ...], name: str, compared: tuple[int, ...]) -> Task:
+    """What is asked of a function that is called so, which is called `name` in reports.
+
+    `compared`: whole numbers that something is compared with in its file.
+    """
 
     def cases(draw: Draw) -> list[Case]:
-        return numbered((*_basic(draw, claims), *_others(draw, claims)))
+        return numbered((*_basic(draw, claims), *_others(draw, claims, compared)))
 
     return Task(
         id="softmax",
@@ -116,14 +119,26 @@ def _basic(draw: Draw, claims: Claims) -> Iterator[Case]:
     yield _case("many rows", "values", rows(1201, 3), claims)
 
 
-def _others(draw: Draw, claims: Claims) -> Iterator[Case]:
+def _others(draw: Draw, claims: Claims, compared: tuple[int, ...]) -> Iterator[Case]:
     """Lengths on both sides of common blocks, a block of -inf, half precision."""
     random = draw.case("others")
     empty = random.normal(0.0, 2.0, (3, 384))
     empty[:, :130] = -np.inf
     yield _case("rows that begin with -inf", "values", empty, claims)
-    for n in () if claims.whole_tiles else (1, 2, 1000, 1025, 2048, 5000):
-        yield _case("a row of this length", "any-length", random.normal(0.0, 2.0, (2, n)), claims)
+    if "fp32" in claims.types:  # others do not hold such numbers
+        low = np.stack([np.linspace(-2e5, -1.9e5, 384), np.linspace(-3e10, -2e10, 384)])
+        yield _case("rows far below 0", "values", low, claims)
+    yield replace(_case("one call after another", "values", random.normal(0.0, 2.0, (4, 384)), claims), in_a_row=2)
+    yield _case(
+        "very many rows", "values", random.normal(0.0, 2.0, (5000, 3 if not claims.whole_tiles else 128)), claims
+    )
+    for n in () if claims.whole_tiles else (1, 2, 1000, 1025, 2048, 5000, 20_000):
+        empty = random.normal(0.0, 2.0, (2, n))
+        empty[1, : n // 2] = -np.inf
+        yield _case("a row of this length", "any-length", empty, claims)
+    for n in () if claims.whole_tiles else compared:
+        yield _case("beyond a number of the file", "any-length", random.normal(0.0, 2.0, (2, n + 1)), claims)
+        yield _case("beyond a number of the file", "values", random.normal(0.0, 2.0, (n + 1, 3)), claims)
     known = {p.name for p in properties(claims)}
     for puzzle in map(catalog.load, ("p1", "p3")):
         for case in puzzle.cases(puzzle.draw()):
