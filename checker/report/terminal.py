@@ -59,10 +59,9 @@ def _report(verdict: Verdict) -> Iterator[RenderableType]:
 
 def _blocks(verdict: Verdict) -> Iterator[Iterable[RenderableType]]:
     """What stands together, with an empty line between one and the next."""
-    yield (
-        Rule(Text(words.title(verdict), style="bold"), align="left", characters="─", style="dim"),
-        headline(verdict),
-    )
+    title = Text(words.title(verdict), style="bold")
+    ruled = Rule(title, align="left", characters="─", style="dim") if verdict.puzzle or not verdict.title else title
+    yield ruled, headline(verdict)
     if verdict.status is Status.NOT_STARTED:
         finding = verdict.findings[0]
         yield Text(finding.explanation), *_command(finding), Text(finding.hint)

@@ -198,7 +198,7 @@ def attention(q, k, v, scale, causal):
         (
             "return o, lse",
             "return kept.setdefault(o.shape, o.detach().clone()).copy_(o.detach()), lse.detach()",
-            "another call has changed O",
+            "[result-changed]",
         ),
         ("return o, lse", "return torch.where(torch.arange(o.shape[2])[:, None] < 700, o, 0.0), lse", "of 1100"),
         ("return o, lse", "return torch.where(torch.arange(o.shape[1])[:, None, None] < 8, o, 0.0), lse", "27 heads"),
@@ -218,3 +218,20 @@ def test_programs_that_add_without_atomics_are_found(tmp_path: Path) -> None:
     adding = TWICE.replace("2 * tl.load(x_ptr + at, at < n, 0.0)", "1 + tl.load(y_ptr + at, at < n, 0.0)")
     found = judged(tmp_path, adding.replace("twice[(1,)]", "twice[(2,)]"), "--no-compile")
     assert [one["id"] for one in found["findings"]] == ["added-without-atomics"], found["report"]
+
+
+def test_sums_in_bf16_and_the_whole_first_line(tmp_path: Path) -> None:
+    adding = TWICE.replace(
+        "tl.store(y_ptr + at, 2 * tl.load(x_ptr + at, at < n, 0.0), at < n)",
+        """
+    tl.atomic_add(y_ptr + at, tl.load(x_ptr + at, at < n, 0.0), at < n)""",
+    )
+    text = adding.replace("empty_like", "zeros_like").replace(
+        "return y", "return torch.softmax(y.float(), 1).to(x.dtype)"
+    )
+    found = judged(tmp_path, f"# own: --types bf16 --dense --whole-tiles\n{text}", "--no-compile")
+    assert found["verdict"] == "accepted", found["report"]
+    (tmp_path / "mine.py").write_text(f"# own: --types bf16 --dense --whole-tiles\n{text}", encoding="utf-8")
+    done = typed("own", "mine.py", "--no-compile", cwd=tmp_path, COLUMNS="60")
+    said = " ".join(done.stdout.split("✓")[0].split())
+    assert said.endswith("multiples of 128, inputs that are not contiguous, fp32 and fp16)"), done.stdout

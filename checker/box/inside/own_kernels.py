@@ -17,9 +17,9 @@ import torch
 import triton
 from triton.runtime import interpreter as of_triton
 
-from checker.box.inside import accesses, interpreter, language, launching
+from checker.box.inside import accesses, bfloat16, interpreter, language, launching
 from checker.box.inside.launching import OPTIONS, Launcher
-from checker.box.inside.memory import BoxTensor, Memory
+from checker.box.inside.memory import ADDRESS_BITS, BoxTensor, Memory
 from checker.box.protocol.records import IN_DOT, IN_LOOP, IN_SUM, LOAD, LOSS, STORE, Record
 
 _WAYS = {"FADD": np.add, "ADD": np.add, "MAX": np.maximum, "MIN": np.minimum, "UMAX": np.maximum, "UMIN": np.minimum}
@@ -141,13 +141,17 @@ class _Memory(Memory):
         found = np.zeros(addresses.shape, dtype)
         state.atomic = True
         if mask.any():
-            tensor, elements = self._translate(STORE, addresses[mask], dtype)
+            slot = int(addresses[mask].flat[0]) >> ADDRESS_BITS
+            half = 1 <= slot <= len(self.tensors) and self.tensors[slot - 1].bf16
+            tensor, elements = self._translate(STORE, addresses[mask], dtype, half)
             flat, given = tensor.values.reshape(-1), np.broadcast_to(values, addresses.shape)[mask]
             found[mask] = flat[elements]
             if isinstance(operation, np.ufunc):
                 operation.at(flat, elements, given)
             else:
                 flat[elements] = given
+            if half:
+                flat[elements] = bfloat16.rounded(flat[elements])
             self.alone = False
             for kind in (LOAD, STORE):
                 self._record(kind, tensor, elements, addresses.size, 0)

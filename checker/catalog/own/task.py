@@ -86,6 +86,8 @@ STOPS = (
         Raises(re.compile(r"InterpreterBuilder.*no attribute|module 'triton[.\w]*' has no attribute|libdevice")),
     ),
     idea("module-missing", Raises(re.compile(r"No module named"))),
+    idea("result-changed", Raises(re.compile(r"has changed \w+, which the caller has got"))),
+    idea("gradient-missing", Raises(re.compile(r"appears to not have been used in the graph"))),
     idea("added-without-atomics", Raises(re.compile(r"both load element .* and store to it"))),
     idea("waits-for-others", Raises(re.compile(r"atomic operation CAS"))),
 )
