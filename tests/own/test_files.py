@@ -235,3 +235,27 @@ def test_sums_in_bf16_and_the_whole_first_line(tmp_path: Path) -> None:
     done = typed("own", "mine.py", "--no-compile", cwd=tmp_path, COLUMNS="60")
     said = " ".join(done.stdout.split("✓")[0].split())
     assert said.endswith("multiples of 128, inputs that are not contiguous, fp32 and fp16)"), done.stdout
+
+
+def test_descriptors_of_the_host_and_what_a_configuration_does_before_a_launch(tmp_path: Path) -> None:
+    text = """
+import torch, triton, triton.language as tl
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+def hook(arguments):
+    arguments["x"].block_shape = arguments["y"].block_shape = [1, arguments["BLOCK"]]
+
+@triton.autotune(configs=[triton.Config({"BLOCK": 128}, pre_hook=hook)], key=[])
+@triton.jit
+def copied(x, y, BLOCK: tl.constexpr):
+    row, column = tl.program_id(0), tl.program_id(1) * BLOCK
+    y.store([row, column], x.load([row, column]))
+
+def softmax(x):
+    y = torch.empty_like(x)
+    of = [TensorDescriptor(one, one.shape, one.stride(), [1, 1]) for one in (x, y)]
+    copied[lambda META: (x.shape[0], x.shape[1] // META["BLOCK"])](*of)
+    return torch.softmax(y.float(), 1).to(x.dtype)
+"""
+    found = judged(tmp_path, text, "--whole-tiles", "--dense")
+    assert found["verdict"] == "accepted", found["report"]

@@ -101,7 +101,12 @@ class Launcher:
         finally:
             running.entered.clear()
             running.entered.update(bodies)
-        self._done(memory, {name: value for name, value in bound.items() if isinstance(value, torch.Tensor)})
+        passed = {name: self._memory_of(value) for name, value in bound.items()}
+        self._done(memory, {name: tensor for name, tensor in passed.items() if tensor is not None})
+
+    def _memory_of(self, value: Any) -> torch.Tensor | None:
+        """The tensor that an argument leads to, if it does."""
+        return value if isinstance(value, torch.Tensor) else None
 
     def _note(self, tensors: list[BoxTensor], bound: dict[str, Any], options: dict[str, Any]) -> None:
         """Note as what Triton would compile this launch."""

@@ -15,7 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import torch
 import triton
+import triton.language as tl
 from triton.runtime import interpreter as of_triton
+from triton.tools.tensor_descriptor import TensorDescriptor
 
 from checker.box.inside import accesses, bfloat16, interpreter, language, launching
 from checker.box.inside.launching import OPTIONS, Launcher
@@ -78,6 +80,7 @@ def autotune(configs: Any = (), *_: Any, **__: Any) -> Callable[[Kernel], Kernel
     def chosen(kernel: Kernel) -> Kernel:
         for config in configs[:1]:
             options = {name: getattr(config, name, None) for name in OPTIONS}
+            kernel.prepared = getattr(config, "pre_hook", None)
             kernel.defaults |= config.kwargs | {name: value for name, value in options.items() if type(value) is int}
         return kernel
 
@@ -168,6 +171,7 @@ class Kernel(Launcher):
         super().__init__(name, number, kernel)
         self.definition = definition
         self.defaults: dict[str, Any] = {}
+        self.prepared: Callable[[dict[str, Any]], Any] | None = None  # what a configuration does before a launch
         self.computed: dict[str, Callable[[Mapping[str, Any]], Any]] = {}
         self.fn = kernel.fn
 
@@ -191,6 +195,8 @@ class Kernel(Launcher):
             raise TypeError(f"{self.name}: got an unexpected keyword argument '{min(strange)}'")
         bound = super()._bound(given, known)
         self.constexprs |= {name for name, value in bound.items() if value is None}  # as Triton has it
+        if self.prepared is not None:
+            self.prepared(bound)
         return bound
 
     def _sides(self, grid: Any, bound: Mapping[str, Any]) -> tuple[int, int, int]:
@@ -209,7 +215,25 @@ class Kernel(Launcher):
     def _constant(self, name: str, value: Any) -> Any:
         return value
 
+    def _memory_of(self, value: Any) -> torch.Tensor | None:
+        return super()._memory_of(value.base if isinstance(value, TensorDescriptor) else value)
+
+    def _argument(self, name: str, value: Any, tensors: list[BoxTensor], copied: list[Any]) -> Any:
+        if not isinstance(value, TensorDescriptor):
+            return super()._argument(name, value, tensors, copied)
+        sizes, steps = (
+            [interpreter.scalar(int(n), "int32") for n in numbers] for numbers in (value.shape, value.strides)
+        )
+        return of_triton.interpreter_semantic.make_tensor_descriptor(
+            base=super()._argument(name, value.base, tensors, copied),
+            shape=sizes,
+            strides=[*steps[:-1], tl.constexpr(1)],
+            block_shape=[tl.constexpr(int(n)) for n in value.block_shape],
+        )
+
     def _note(self, tensors: list[BoxTensor], bound: dict[str, Any], options: dict[str, Any]) -> None:
+        if any(isinstance(value, TensorDescriptor) for value in bound.values()):
+            return  # of which nobody asks here how it compiles
         options = {name: value for name, value in options.items() if value is not None}
         plain = {n: v for n, v in bound.items() if n not in self.constexprs or isinstance(v, bool | int | float)}
         super()._note(tensors, plain, options)
