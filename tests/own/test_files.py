@@ -157,13 +157,13 @@ def test_a_tensor_says_that_it_lies_on_a_gpu_and_cards_answer(tmp_path: Path) ->
 def test_a_config_of_the_autotuner_and_heuristics_are_taken(tmp_path: Path) -> None:
     tuned = TWICE.replace("2 * tl.load", "tl.load").replace(
         "@triton.jit",
-        "CONFIGS = [triton.Config({'BLOCK': 8192}, num_warps=8), triton.Config({'BLOCK': 1})]\n"
+        "CONFIGS = [triton.Config({'BLOCK': 32768}, num_warps=8), triton.Config({'BLOCK': 1})]\n"
         "@triton.autotune(configs=CONFIGS, key=['n'])\n"
         "@triton.heuristics({'n': lambda args: args['BLOCK'] and args['m']})\n@triton.jit",
     )
     tuned = tuned.replace("n, BLOCK: tl", "m, n, BLOCK: tl").replace(
         "twice[(1,)](x[row], y[row], x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1]))",
-        "twice[lambda META: (META['BLOCK'] // 8192,)](x[row], y[row], x.shape[1])",
+        "twice[lambda META: (META['BLOCK'] // 32768,)](x[row], y[row], x.shape[1])",
     )
     tuned = tuned.replace("return y", "return torch.softmax(y.float(), 1).to(x.dtype)")
     found = judged(tmp_path, tuned, "--no-compile")

@@ -139,6 +139,8 @@ def _others(draw: Draw, claims: Claims, compared: tuple[int, ...]) -> Iterator[C
     for n in () if claims.whole_tiles else compared:
         yield _case("beyond a number of the file", "any-length", random.normal(0.0, 2.0, (2, n + 1)), claims)
         yield _case("beyond a number of the file", "values", random.normal(0.0, 2.0, (n + 1, 3)), claims)
+    for kind in claims.types[1:]:
+        yield _case("half precision", "half", random.normal(0.0, 2.0, (4, 256)), claims, kind)
     known = {p.name for p in properties(claims)}
     for puzzle in map(catalog.load, ("p1", "p3")):
         for case in puzzle.cases(puzzle.draw()):
