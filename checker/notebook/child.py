@@ -58,11 +58,11 @@ def main() -> None:
 
 def _own(cells: list[str], claims: dict[str, Any]) -> dict[str, Any]:
     """The report on a function of the cells' own."""
+    if strange := claims.keys() - vars(Claims()).keys():
+        return _shown(misused(f"own() knows no {min(strange)}."))
     try:
         known: dict[str, Any] = {name: tuple(x) if isinstance(x, list) else x for name, x in claims.items()}
         return _shown(own_checked(submission_of(cells), Claims(**known), Terms()))
-    except TypeError:
-        return _shown(misused(f"own() knows no {min(claims.keys() - vars(Claims()).keys())}."))
     except Misuse as problem:
         return _shown(misused(str(problem)))
 

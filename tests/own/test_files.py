@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from checker.box.processes import command_of
 from checker.course.edits import Edited, read
 from tests.conftest import ROOT, typed
 
@@ -259,3 +260,19 @@ def softmax(x):
 """
     found = judged(tmp_path, text, "--whole-tiles", "--dense")
     assert found["verdict"] == "accepted", found["report"]
+
+
+def test_a_notebook_hands_over_what_its_cells_define() -> None:
+    cells = ["%pip install x\nimport torch", "def attention(q, k, v, scale):\n    return (scale * q) @ k.mT @ v\nown()"]
+
+    def said(**claims: object) -> str:
+        request = {"verb": "own", "puzzle": None, "cells": cells, "place": None, "claims": claims}
+        line = command_of("checker.notebook.child")
+        done = subprocess.run(line, input=json.dumps(request), capture_output=True, text=True, check=True, cwd=ROOT)
+        text: str = json.loads(done.stdout)["text"]
+        return text
+
+    report = said(types=["fp32"])
+    assert report.startswith("attention, attention, forward and backward (not asked: fp16 and bf16)")
+    assert "O, with scores of every kind: not with" in report
+    assert "own() knows no sqare." in said(sqare=True)
