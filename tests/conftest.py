@@ -141,6 +141,7 @@ def killing(base: int, runner: bool) -> Iterator[None]:
         while not over.wait(0.01):
             with contextlib.suppress(OSError):
                 if runners := Path(f"/proc/{base}/task/{base}/children").read_text().split():
+                    over.wait(0.05)  # until it is forked and runs
                     os.kill(int(runners[0]) if runner else base, signal.SIGKILL)
                     return
 

@@ -119,9 +119,7 @@ def _fits(result: LaunchResult, asked: Launch) -> None:
     assert (result.log.elements < np.repeat(extent, result.log.distinct)).all()
 
 
-ENDLESS = SOLUTION.replace(
-    "    row =", "    n = sum(0 for _ in iter(int, 1))\n    row =", 1
-)  # nothing of it is counted
+ENDLESS = SOLUTION.replace("    row =", "    n = sum(iter(int, 1))\n    row =", 1)  # nothing of it is counted
 
 
 @pytest.fixture
@@ -135,7 +133,7 @@ def check_killed(monkeypatch: pytest.MonkeyPatch, check_text: Callable[..., Verd
                     return super().run(*arguments)
 
         monkeypatch.setattr(road, "Box", Killed)
-        return check_text(ENDLESS, terms=Terms(targets=(), lint=False))
+        return check_text(ENDLESS, terms=Terms(targets=(), lint=False, limits=Limits(patience=2.0)))
 
     return run
 
