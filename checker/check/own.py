@@ -56,9 +56,11 @@ _NOTHING = ast.parse("def nothing(): pass").body[0]
 
 def own(submission: Submission, claims: Claims, terms: Terms | None = None) -> Outcome:
     """The outcome of a file. Raises Misuse if it is open what is to be called; a fault of ours raises."""
+    terms = terms or Terms()
+    if not terms.host.walled:
+        raise Misuse("A file of one's own is checked on Linux only, because it runs as it is.")
     if missing := pytorch_missing():
         raise Misuse(missing)
-    terms = terms or Terms()
     of = whole(submission, claims)
     with Box(terms.limits, Device.OWN, terms.host) as box:
         return _Own(submission, of, claims, terms, box).outcome()
@@ -261,6 +263,11 @@ class _Own:
         made = list(zip((one for one, _ in launched), results, strict=True))
         refused = tuple({one.id: one for one in refused_launches(made, self.where)}.values())
         if not refused:
+            names, compiled = list(self.of.kernels), {one.kernel for one, _ in launched}
+            ran = {number for e in evidence for result in e.results for number, _, _ in result.log.launched}
+            if left_out := [names[number] for number in sorted(ran - compiled)]:
+                said = f"not compiled for any GPU: {listed(left_out)}, launched with descriptors, types, texts or None."
+                verdict = replace(verdict, remarks=(*verdict.remarks, said))
             return verdict
         return replace(verdict, status=Status.DOES_NOT_COMPILE, findings=refused, remarks=())
 

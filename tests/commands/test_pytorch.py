@@ -13,8 +13,11 @@ from tests.conftest import ROOT, Started, typed
 IN_PYTORCH = [rung.id for rung in ladder.RUNGS.values() if rung.pytorch]
 
 
-def test_without_pytorch_they_say_what_installs_it(without_pytorch: Started) -> None:
+def test_without_pytorch_they_say_what_installs_it(without_pytorch: Started, tmp_path: Path) -> None:
     done = without_pytorch("checker", "check", "a2")
+    assert done.returncode == 2 and "make torch" in done.stdout
+    (tmp_path / "mine.py").write_text("def attention(q, k, v): ...")
+    done = without_pytorch("checker", "own", str(tmp_path / "mine.py"))
     assert done.returncode == 2 and "make torch" in done.stdout
     assert without_pytorch("checker", "check", "w1", "--file", str(solution("w1")), "--no-compile").returncode == 0
 

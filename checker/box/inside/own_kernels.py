@@ -194,7 +194,6 @@ class Kernel(Launcher):
         if strange := named.keys() - known.keys():
             raise TypeError(f"{self.name}: got an unexpected keyword argument '{min(strange)}'")
         bound = super()._bound(given, known)
-        self.constexprs |= {name for name, value in bound.items() if value is None}  # as Triton has it
         if self.prepared is not None:
             self.prepared(bound)
         return bound
@@ -219,6 +218,8 @@ class Kernel(Launcher):
         return super()._memory_of(value.base if isinstance(value, TensorDescriptor) else value)
 
     def _argument(self, name: str, value: Any, tensors: list[BoxTensor], copied: list[Any]) -> Any:
+        if value is None:  # a constant, as Triton has it
+            return None
         if not isinstance(value, TensorDescriptor):
             return super()._argument(name, value, tensors, copied)
         sizes, steps = (
@@ -232,11 +233,9 @@ class Kernel(Launcher):
         )
 
     def _note(self, tensors: list[BoxTensor], bound: dict[str, Any], options: dict[str, Any]) -> None:
-        if any(isinstance(value, TensorDescriptor) for value in bound.values()):
-            return  # of which nobody asks here how it compiles
-        options = {name: value for name, value in options.items() if value is not None}
-        plain = {n: v for n, v in bound.items() if n not in self.constexprs or isinstance(v, bool | int | float)}
-        super()._note(tensors, plain, options)
+        told = {n: (bool | int | float) if n in self.constexprs else (torch.Tensor | bool | int | float) for n in bound}
+        if all(isinstance(value, told[name]) for name, value in bound.items()):  # others no compiler is told of
+            super()._note(tensors, bound, {name: value for name, value in options.items() if value is not None})
 
     def _done(self, memory: Memory, given: Mapping[str, torch.Tensor]) -> None:
         state.poisoned = state.poisoned or memory.poisoned
