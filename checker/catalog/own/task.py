@@ -77,13 +77,18 @@ STOPS = (
         "needs-a-card",
         Raises(
             re.compile(
-                r"NVIDIA driver|compiled with CUDA|CUDA GPUs|active drivers?|CUDA-capable|libcuda|accelerator device"
+                r"NVIDIA driver|compiled with CUDA|CUDA GPUs|active drivers?|CUDA-capable|[Ll]ibcuda|accelerator device"
+                r"|cudaGetDeviceCount"
             )
         ),
     ),
     idea(
         "not-in-this-triton",
-        Raises(re.compile(r"InterpreterBuilder.*no attribute|module 'triton[.\w]*' has no attribute|libdevice")),
+        Raises(
+            re.compile(
+                r"InterpreterBuilder.*no attribute|module 'triton[.\w]*' has no attribute|libdevice|have been removed"
+            )
+        ),
     ),
     idea("module-missing", Raises(re.compile(r"No module named"))),
     idea("result-changed", Raises(re.compile(r"has changed \w+, which the caller has got"))),
