@@ -204,7 +204,12 @@ def _shown(verdict: Verdict) -> Answer:
     """A verdict as a page has it: what to press is said by the page, and the next puzzle is a link there."""
     withheld = bool(verdict.asking)
     here = replace(
-        verdict, asking="", stepping="", walk_through="", upcoming="", findings=tuple(map(_here, verdict.findings))
+        verdict,
+        asking="",
+        stepping="",
+        walk_through="",
+        upcoming="",
+        findings=tuple(one.worded(on_page) for one in verdict.findings),
     )
     if here.status is Status.NOT_STARTED:
         [finding] = here.findings
@@ -214,15 +219,6 @@ def _shown(verdict: Verdict) -> Answer:
     linked = re.sub(rf"\b{drafts.NAME}:(\d+)", r'<a href="#your-kernel" data-line="\1">line \1</a>', html(here))
     marks = [{"line": one.where.line, "said": one.title} for one in here.findings if one.where.line is not None]
     return {"html": linked, **said, "steps": bool(verdict.stepping), "marks": marks[:MOST_FINDINGS]}
-
-
-def _here(finding: Finding) -> Finding:
-    return replace(
-        finding,
-        explanation=on_page(finding.explanation),
-        question=on_page(finding.question),
-        hint=on_page(finding.hint),
-    )
 
 
 def _told(finding: Finding) -> str:

@@ -22,6 +22,7 @@ from checker.box.protocol.results import KernelError, LaunchResult
 from checker.catalog.attention.bounds import keys_seen
 from checker.catalog.attention.pytorch.autograd import FORWARD, family
 from checker.catalog.own import attention, attention_ideas, softmax
+from checker.catalog.own.given import Given
 from checker.catalog.own.task import OTHER_STRIDES, PAST_THE_END, STOPS, Task
 from checker.check import Outcome, Terms
 from checker.course.case import Case
@@ -133,10 +134,10 @@ class _Own:
         given = replace(self._given(), lse="lse" in returned, gradients=in_backward or "dq" in returned)
         return attention.task(given, self._title("attention, forward and backward" if given.gradients else "attention"))
 
-    def _given(self) -> attention.Given:
+    def _given(self) -> Given:
         of = self.of.given
         kernels = tuple(self.of.kernels)
-        return attention.Given(self.claims, "scale" in of, "causal" in of, False, False, kernels, self.of.compared)
+        return Given(self.claims, "scale" in of, "causal" in of, False, False, kernels, self.of.compared)
 
     def _answer(self, case: Case) -> LaunchResult | None:
         return self._box([case], [[(0, [0])]]).passes[0].results.get(0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
@@ -93,6 +93,11 @@ class Finding:
     named: bool = True  # it says what is wrong; False: only where
     question: str = ""  # what to find out first
     withheld: bool = False  # the hint: a learner gets it when the finding is seen again
+
+    def worded(self, change: Callable[[str], str]) -> Finding:
+        """The same in other words: explanation, question and hint changed."""
+        explanation, question, hint = map(change, (self.explanation, self.question, self.hint))
+        return replace(self, explanation=explanation, question=question, hint=hint)
 
 
 @dataclass(frozen=True)

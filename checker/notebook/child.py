@@ -29,7 +29,7 @@ from checker.learner import predict
 from checker.learner.practice import all_checked, fault, for_learner, held_back, misused, own_checked
 from checker.learner.progress import opened
 from checker.notebook.cells import SESSION, links_to
-from checker.notebook.words import as_calls, of_finding, of_verdict
+from checker.notebook.words import as_calls, of_verdict
 from checker.report.html import html, overview
 from checker.report.screen import lines, plain
 from checker.report.terminal import blocks_of, report
@@ -148,7 +148,7 @@ def _judged(
     if verb == "hint":
         asked = opened().progress.of(puzzle_id).asked
         finding = held_back(asked, _learned(verdict, place))
-        return {"text": "" if finding is None else plain(blocks_of(of_finding(finding)))}
+        return {"text": "" if finding is None else plain(blocks_of(finding.worded(as_calls)))}
     verdict = _learned(verdict, place)
     links = {} if place is None or place != os.environ.get(SESSION) else links_to(cells, Path(place))
     if verb == "bench" and verdict.accepted:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from checker.course.verdict import Finding, Verdict
+from checker.course.verdict import Verdict
 from checker.learner.solution import typed
 
 _TYPED = re.compile(r"\bmake (check|hint|predict|solution|step|trace) PUZZLE=(\w+)\b(?! \w+=)")
@@ -16,16 +16,6 @@ def as_calls(text: str) -> str:
     return _TYPED.sub(lambda match: typed(match[1], match[2], in_notebook=True), text)
 
 
-def of_finding(finding: Finding) -> Finding:
-    """A finding in the words of a notebook."""
-    return replace(
-        finding,
-        explanation=as_calls(finding.explanation),
-        question=as_calls(finding.question),
-        hint=as_calls(finding.hint),
-    )
-
-
 def of_verdict(verdict: Verdict) -> Verdict:
     """A verdict in the words of a notebook."""
-    return replace(verdict, findings=tuple(map(of_finding, verdict.findings)))
+    return replace(verdict, findings=tuple(finding.worded(as_calls) for finding in verdict.findings))

@@ -18,10 +18,12 @@ from checker.catalog.attention.launch import Proves, Shape
 from checker.catalog.attention.pytorch.autograd import BACKWARD, FORWARD, Layout, expected, steps
 from checker.catalog.attention.pytorch.calls import dense
 from checker.catalog.numbers import BF16, as_type
+from checker.catalog.own.given import Given, properties
+from checker.catalog.own.inputs import as_drawn, large_scores, large_v, no_do, rising_scores, small_do
 from checker.catalog.own.task import Task, rounded_up, unlimited
-from checker.course.case import Array, Axis, AxisKind, Case, Tensor, numbered
+from checker.course.case import Axis, AxisKind, Case, Tensor, numbered
 from checker.course.claims import Claims
-from checker.course.puzzle import Draw, Kernel, Property
+from checker.course.puzzle import Draw, Kernel
 
 MANY, SQUARE = 200, 1100  # sequences or heads; queries and keys, if there are as many of both
 TILE = 128  # the largest that functions commonly choose
@@ -29,37 +31,6 @@ GRADIENTS = ("dq", "dk", "dv")
 _TYPES: Mapping[str, npt.DTypeLike] = {"fp32": np.float32, "fp16": np.float16, "bf16": BF16}
 _QUERIES = (Axis(AxisKind.SEQUENCE), Axis(AxisKind.HEAD), Axis(AxisKind.QUERY), Axis(AxisKind.DIMENSION))
 _KEYS = (Axis(AxisKind.SEQUENCE), Axis(AxisKind.HEAD), Axis(AxisKind.KEY), Axis(AxisKind.DIMENSION))
-
-
-@dataclass(frozen=True)
-class Given:
-    """How a function is called."""
-
-    claims: Claims
-    scale: bool  # it gets one, and else it is 1 / sqrt(d)
-    causal: bool  # it is told whether it is causal, and else it is as it claims
-    lse: bool  # it returns LSE as well
-    gradients: bool  # its output has a gradient
-    kernels: tuple[str, ...]  # that its file has
-    compared: tuple[int, ...] = ()  # whole numbers that something is compared with there
-
-
-def properties(given: Given) -> tuple[Property, ...]:
-    """What is asked."""
-    claims, masks = given.claims, given.causal or given.claims.causal
-    what = "O and LSE" if given.lse else "O"
-    asked = {
-        "values": f"{what}, with scores of every kind",
-        "gradients": "dQ, dK and dV" if given.gradients else "",
-        "any-length": "" if claims.whole_tiles else "any number of queries and keys",
-        "causal": "causal" if masks else "",
-        "hidden-queries": "queries that see no key" if masks and not claims.square else "",
-        "heads": "several sequences and heads",
-        "shared-heads": "heads of Q that share one of K and V" if claims.kv_heads else "",
-        "any-layout": "" if claims.dense else "however Q, K and V lie in memory",
-        "half": "half precision in and out" if {*claims.types} - {claims.types[0]} else "",
-    }
-    return tuple(Property(name, title, 0) for name, title in asked.items() if title)
 
 
 @dataclass(frozen=True)
@@ -106,7 +77,7 @@ class _Maker:
             drawn = values.with_large_v(drawn)  # whose sums, unlike its averages, fp16 cannot hold
         elif hard and kind == "fp16":
             drawn, do = half_inputs(random, shape)
-        drawn, do = how.get("change", _as_drawn)(drawn, do)
+        drawn, do = how.get("change", as_drawn)(drawn, do)
         factor = 1.0 if self.given.scale else drawn.scale * d**0.5
         x = {
             "q": (drawn.q * factor).reshape(batch, heads, n_q, d),
@@ -284,46 +255,15 @@ class _Maker:
         sizes, fp32 = (2, 1, 24, 40), "fp32" in self.claims.types
         if self.kernel.name == BACKWARD.name:
             if fp32:
-                yield self.case("a small dO", what, sizes, causal=causal, change=_small_do)
-            yield self.case("dO of 0 for one sequence", what, sizes, causal=causal, change=_no_do)
+                yield self.case("a small dO", what, sizes, causal=causal, change=small_do)
+            yield self.case("dO of 0 for one sequence", what, sizes, causal=causal, change=no_do)
         else:
             if fp32:
-                yield self.case("large scores of both signs", what, (1, 1, 24, 20), causal=causal, change=_large_scores)
+                yield self.case("large scores of both signs", what, (1, 1, 24, 20), causal=causal, change=large_scores)
                 if causal or self.given.causal:
-                    yield self.case("far higher scores ahead", "causal", sizes, causal=True, change=_rising_scores)
-            for kind in {"fp32", "bf16"}.intersection(self.claims.types):
-                yield self.case("a large V", what, sizes, causal=causal, kind=kind, change=_large_v)
-
-
-def _as_drawn(drawn: values.Inputs, do: Array) -> tuple[values.Inputs, Array]:
-    return drawn, do
-
-
-def _small_do(drawn: values.Inputs, do: Array) -> tuple[values.Inputs, Array]:
-    return drawn, do * 1e-7
-
-
-def _no_do(drawn: values.Inputs, do: Array) -> tuple[values.Inputs, Array]:
-    return drawn, np.where(np.arange(len(do))[:, None, None] == 0, 0.0, do)
-
-
-def _large_scores(drawn: values.Inputs, do: Array) -> tuple[values.Inputs, Array]:
-    """All scores of a query around 2e5, or around -2e5: a start of the maximum that only looks like -inf is above."""
-    q, k = drawn.q.copy(), drawn.k.copy()
-    q[..., 0], k[..., 0] = np.resize([2e5, -2e5], q.shape[1]) / drawn.scale, 1.0
-    return replace(drawn, q=q, k=k), do
-
-
-def _rising_scores(drawn: values.Inputs, do: Array) -> tuple[values.Inputs, Array]:
-    """Each score is 2e4 more than the one before: what hides keys by a finite number does not hide these."""
-    q, k = drawn.q.copy(), drawn.k.copy()
-    q[..., 0], k[..., 0] = 2e4 / drawn.scale, np.arange(k.shape[1])
-    return replace(drawn, q=q, k=k), do
-
-
-def _large_v(drawn: values.Inputs, do: Array) -> tuple[values.Inputs, Array]:
-    """A V beyond fp16."""
-    return replace(drawn, v=drawn.v * 1e5), do
+                    yield self.case("far higher scores ahead", "causal", sizes, causal=True, change=rising_scores)
+            for kind in (one for one in self.claims.types if one != "fp16"):
+                yield self.case("a large V", what, sizes, causal=causal, kind=kind, change=large_v)
 
 
 def task(given: Given, name: str) -> Task:
@@ -346,7 +286,6 @@ def task(given: Given, name: str) -> Task:
         steps=steps,
         misconceptions=(),
         name=name,
-        claims=given.claims,
         basic=sum(1 for kernel in kernels for _ in _Maker(given, basic, kernel).basic()),
     )
 

@@ -56,7 +56,6 @@ def task(claims: Claims, kernels: tuple[str, ...], name: str, compared: tuple[in
         budget=unlimited,
         steps=lambda case: float(sum(case.tensors["x"].values.shape)),
         name=name,
-        claims=claims,
         basic=sum(1 for _ in _basic(Draw("own-softmax"), claims)),
     )
 

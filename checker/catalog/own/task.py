@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from checker.course.case import Case
 from checker.course.claims import Claims
@@ -22,7 +22,6 @@ class Task(Puzzle):
     """Everything the judge knows about it. There are no points, and no bounds on traffic."""
 
     name: str = ""
-    claims: Claims = field(default_factory=Claims)
     basic: int = 0  # so many cases are run first; the others if these are right
 
     @property

@@ -1,0 +1,44 @@
+"""What may become of Q, K, V and dO that were drawn: numbers that a function may take for something else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from checker.catalog.attention.values import Inputs
+from checker.course.case import Array
+
+
+def as_drawn(drawn: Inputs, do: Array) -> tuple[Inputs, Array]:
+    """Nothing."""
+    return drawn, do
+
+
+def small_do(drawn: Inputs, do: Array) -> tuple[Inputs, Array]:
+    """A dO that is small, and not 0."""
+    return drawn, do * 1e-7
+
+
+def no_do(drawn: Inputs, do: Array) -> tuple[Inputs, Array]:
+    """A dO of 0 for the first head."""
+    return drawn, np.where(np.arange(len(do))[:, None, None] == 0, 0.0, do)
+
+
+def large_scores(drawn: Inputs, do: Array) -> tuple[Inputs, Array]:
+    """All scores of a query around 2e5, or around -2e5: a start of the maximum that only looks like -inf is above."""
+    q, k = drawn.q.copy(), drawn.k.copy()
+    q[..., 0], k[..., 0] = np.resize([2e5, -2e5], q.shape[1]) / drawn.scale, 1.0
+    return replace(drawn, q=q, k=k), do
+
+
+def rising_scores(drawn: Inputs, do: Array) -> tuple[Inputs, Array]:
+    """Each score is 2e4 more than the one before: what hides keys by a finite number does not hide these."""
+    q, k = drawn.q.copy(), drawn.k.copy()
+    q[..., 0], k[..., 0] = 2e4 / drawn.scale, np.arange(k.shape[1])
+    return replace(drawn, q=q, k=k), do
+
+
+def large_v(drawn: Inputs, do: Array) -> tuple[Inputs, Array]:
+    """A V beyond fp16."""
+    return replace(drawn, v=drawn.v * 1e5), do
