@@ -153,7 +153,7 @@ def _properties(verdict: Verdict) -> str:
         told = f'{escape(p.title)}<span style="{_FAINT}">{": " + escape(reason) if reason else ""}</span>'
         rows.append(
             f'<tr style="background:none"><td style="{_CELL}">{sign}</td><td style="{_CELL}">{told}</td>'
-            f'<td style="{_CELL};text-align:right">{verdict.worth(p)}/{p.weight}</td></tr>'
+            f'<td style="{_CELL};text-align:right">{words.worth(verdict, p)}</td></tr>'
         )
     return table(("proven", "property", "points"), rows)
 

@@ -151,7 +151,7 @@ def _properties(verdict: Verdict) -> RenderableType:
         text = Text(p.title)
         if reason := words.why(p):
             text.append(f": {reason}", style="dim")
-        table.add_row(sign, text, f"{verdict.worth(p)}/{p.weight}" if verdict.possible else "")
+        table.add_row(sign, text, words.worth(verdict, p))
     return table
 
 

@@ -84,6 +84,11 @@ def points(verdict: Verdict) -> str:
     return f"{verdict.earned}/{verdict.possible} points"
 
 
+def worth(verdict: Verdict, result: PropertyResult) -> str:
+    """What a property brings, of how much; nothing if there are no points."""
+    return f"{verdict.worth(result)}/{result.weight}" if verdict.possible else ""
+
+
 def title(verdict: Verdict) -> str:
     """What was checked."""
     return f"Puzzle {verdict.puzzle}: {verdict.title}" if verdict.puzzle else verdict.title or "flash-puzzles"

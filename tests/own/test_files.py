@@ -281,7 +281,9 @@ def test_a_notebook_hands_over_what_its_cells_define() -> None:
         request = {"verb": "own", "puzzle": None, "cells": cells, "place": None, "claims": claims}
         line = command_of("checker.notebook.child")
         done = subprocess.run(line, input=json.dumps(request), capture_output=True, text=True, check=True, cwd=ROOT)
-        text: str = json.loads(done.stdout)["text"]
+        answer = json.loads(done.stdout)
+        assert "0/0" not in answer["html"]
+        text: str = answer["text"]
         return text
 
     report = said(types=["fp32"])
