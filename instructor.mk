@@ -106,6 +106,7 @@ lint: $(call layer,test) ## style, types and house words
 	@"$(bin)/ruff" format --check .
 	@"$(bin)/mypy"
 	@"$(bin)/python" -m tests.english
+	@"$(bin)/python" -m checker.publish.translations
 	@"$(bin)/deptry" . # every dependency is used, and what is used is one
 	@"$(bin)/pip-licenses" >/dev/null # which pyproject.toml allows
 	@"$(bin)/zizmor" --offline --quiet --min-severity medium .github

@@ -8,6 +8,7 @@ import fcntl
 import importlib
 import os
 
+os.environ["LANGUAGE"] = "en"  # whatever this machine speaks
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as `python -m checker` does; read when numpy is imported
 
 import re

@@ -65,7 +65,8 @@ def texts(root: Path) -> Iterator[tuple[Path, int, str]]:
     """(file, its first line, Markdown) of all that is looked at."""
     pages = [*root.glob("*.md"), *(page for room in root.glob("[a-z]*/") for page in room.rglob("*.md"))]
     for path in sorted(pages):
-        if not path.relative_to(root).as_posix().startswith(WRITTEN):
+        translated = ".zh." in path.name or path.parent.name == "zh"
+        if not translated and not path.relative_to(root).as_posix().startswith(WRITTEN):
             yield path, 1, path.read_text(encoding="utf-8")
     for path in sorted((root / "puzzles").glob("*.py")):
         yield path, 1, lesson(path.read_text(encoding="utf-8"))

@@ -22,6 +22,7 @@ from checker.course.ladder import id_of
 from checker.course.status import ExitStatus, Misuse
 from checker.course.verdict import Status
 from checker.learner.practice import all_checked, checked, misused, twice
+from checker.report.screen import echo
 
 _SERIOUSNESS = [
     *(ExitStatus.ACCEPTED, ExitStatus.NOT_STARTED, ExitStatus.REFUSED),
@@ -81,7 +82,7 @@ def check(
                 raise Misuse("Say which puzzle the file solves: python -m checker check PUZZLE --file PATH.")
             verdicts, left_out = all_checked(under, in_notebook=False)
             if left_out:
-                click.echo(left_out, err=True)
+                echo(left_out, err=True)
         else:
             verdicts = twice([partial(checked, id_of(puzzle), file, under)])
     except AnotherFirst as misuse:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import io
 import os
 import signal
 import sys
 import traceback
 from importlib import import_module
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
+from checker.course.language import ENGLISH, choose, spoken
 from checker.course.status import TRACEBACK_VARIABLE, Ended, ExitStatus, Misuse
 
 SHARED = {  # by file beside this one: the verbs in it
@@ -43,7 +45,22 @@ class Verbs(click.Group):
         except ModuleNotFoundError as error:
             return _missing(name, error.name or "a module")
         command: click.Command = getattr(file, name.replace("-", "_"))
+        return _translated(command)
+
+
+def _translated(command: click.Command) -> click.Command:
+    """A command whose help is in the language that is spoken."""
+    if spoken() == ENGLISH:
         return command
+    from checker.report.said import said
+
+    command.help = "\n\n".join(
+        said(" ".join(part.split())) for part in inspect.cleandoc(command.help or "").split("\n\n")
+    )
+    for option in command.params:
+        if isinstance(option, click.Option) and option.help:
+            option.help = said(option.help)
+    return command
 
 
 def _missing(verb: str, module: str) -> click.Command:
@@ -88,6 +105,9 @@ def main() -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without Unicode gets question marks
+    if spoken() != ENGLISH and not _shows(sys.stdout):
+        choose(ENGLISH)
+        click.echo("This terminal cannot show Chinese, so what follows is in English.", err=True)
     try:
         cli.main(standalone_mode=False)
         sys.exit(ExitStatus.ACCEPTED)
@@ -103,10 +123,10 @@ def main() -> NoReturn:
             write([misused(error.format_message(), "See --help.")], path)
         sys.exit(ExitStatus.MISUSED)
     except Misuse as misuse:
-        click.echo(str(misuse), err=True)
+        _say(str(misuse))
         sys.exit(ExitStatus.MISUSED)
     except (KeyboardInterrupt, click.Abort):
-        click.echo("Interrupted.", err=True)
+        _say("Interrupted.")
         sys.exit(ExitStatus.INTERRUPTED)
     except Exception as error:  # such as a full disk behind standard output
         if os.environ.get(TRACEBACK_VARIABLE):
@@ -116,6 +136,21 @@ def main() -> NoReturn:
         _leave(ExitStatus.FAULT)
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # what is left is Python's own end
+
+
+def _shows(stream: io.TextIOBase | Any) -> bool:
+    """Whether a stream has the signs of all languages: Linux's own console has no font for them."""
+    try:
+        "中".encode(stream.encoding or "utf-8")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return not (stream.isatty() and os.environ.get("TERM") == "linux")
+
+
+def _say(sentence: str) -> None:
+    from checker.report.screen import echo
+
+    echo(sentence, err=True)
 
 
 def _leave(status: ExitStatus) -> NoReturn:

@@ -12,6 +12,7 @@ from checker.course import ladder, places
 from checker.course.clean import clean
 from checker.course.saving import keep_copy, replace_whole
 from checker.course.status import Misuse
+from checker.report.screen import echo
 
 OURS = "environment.mk"  # which environment make uses in this folder
 
@@ -60,13 +61,13 @@ def init(folder: Path) -> None:
         raise Misuse(f"{error.filename or folder} cannot be written: {error.strerror}.") from error
     finally:
         for path, earlier in renamed:
-            click.echo(f"Your {earlier} is now called {path.name}.")
+            echo(f"Your {earlier} is now called {path.name}.")
         for copy in replaced:
-            click.echo(f"Your old {copy.with_suffix('')} was saved as {copy}.")
+            echo(f"Your old {copy.with_suffix('')} was saved as {copy}.")
     there = f" {kept} puzzles and notebooks were there, and stay as they are." if kept else ""
-    click.echo(f"{folder}: {new} file{'s' * (new != 1)} added.{there}")
+    echo(f"{folder}: {new} file{'s' * (new != 1)} added.{there}")
     there = shlex.quote(f"./{folder}" if str(folder).startswith("-") else str(folder))
-    click.echo(f"Go on with:\n  cd {clean(there)}\n  flash-puzzles check w1")
+    echo(f"Go on with:\n  cd {clean(there)}\n  flash-puzzles check w1")
 
 
 def _earlier(path: Path, folder: Path) -> Path | None:

@@ -14,7 +14,6 @@ from typing import NoReturn
 import click
 from rich.console import Console
 from rich.padding import Padding
-from rich.text import Text
 
 from checker import catalog
 from checker.check import Terms
@@ -24,11 +23,12 @@ from checker.commands.problems import as_misuse
 from checker.compiled.listing import STAGES
 from checker.course import targets
 from checker.course.ladder import id_of
-from checker.course.places import script, shown
+from checker.course.places import own, shown
 from checker.course.status import ExitStatus, Misuse
 from checker.learner.practice import outcome_of
 from checker.learner.solution import typed
-from checker.report.screen import console, say
+from checker.report.said import said
+from checker.report.screen import Words, console, echo, say
 from checker.submission.read import Submission, Unreadable, from_file
 
 
@@ -63,9 +63,10 @@ def bench(puzzle: str, file: Path | None, every: bool, predict: bool, into: Path
     except Misuse as misuse:
         _see_help(misuse, "bench")
     except (run.BenchmarkFailed, OSError) as failure:
-        click.echo(str(failure), err=True)
+        echo(str(failure), err=True)
         sys.exit(ExitStatus.FAULT)
-    screen.print("\nWritten: " + ", ".join(map(os.path.relpath, written)))
+    screen.print()
+    screen.print("Written: " + ", ".join(map(os.path.relpath, written)))
     if redraw is None:
         say(screen, "What the compiler made of it, line by line:", typed("compiled", puzzle_id, in_notebook=False))
 
@@ -149,9 +150,10 @@ def trace(puzzle: str, file: Path | None, into: Path) -> NoReturn:
     try:
         written = chart.save(seen, into)
     except OSError as error:
-        click.echo(f"The picture could not be written to {into}: {error.strerror}.", err=True)
+        echo(f"The picture could not be written to {into}: {error.strerror}.", err=True)
         sys.exit(ExitStatus.MISUSED)
-    screen.print("\nWritten: " + ", ".join(map(os.path.relpath, written)))
+    screen.print()
+    screen.print("Written: " + ", ".join(map(os.path.relpath, written)))
     sys.exit(verdict.exit_status)
 
 
@@ -183,10 +185,11 @@ def step(puzzle: str, file: Path | None, program: int | None, size: str, into: P
         into.mkdir(parents=True, exist_ok=True)
         path.write_text(page.page(data), encoding="utf-8")
     except OSError as error:
-        click.echo(f"The page could not be written to {into}: {error.strerror}.", err=True)
+        echo(f"The page could not be written to {into}: {error.strerror}.", err=True)
         sys.exit(ExitStatus.MISUSED)
     show_indented(screen, stepped.summary(data))
-    screen.print(f"\nWritten: {os.path.relpath(path)}. Open it in a browser.", soft_wrap=True)
+    screen.print()
+    screen.print(f"Written: {os.path.relpath(path)}. Open it in a browser.", soft_wrap=True)
     sys.exit(outcome.verdict.exit_status)
 
 
@@ -194,14 +197,14 @@ def show_indented(screen: Console, lines: Iterable[str]) -> None:
     """Print lines; what is indented stays so when they are broken."""
     for line in lines:
         text = line.lstrip()
-        screen.print(Padding(Text(text), (0, 0, 0, len(line) - len(text)), expand=False) if text else "")
+        screen.print(Padding(Words(said(text)), (0, 0, 0, len(line) - len(text)), expand=False) if text else "")
 
 
 def _own(puzzle_id: str) -> Path:
     """The learner's own file, as it can be typed here."""
-    return Path(shown(script(puzzle_id)))
+    return Path(shown(own(puzzle_id)))
 
 
 def _see_help(misuse: Misuse, verb: str) -> NoReturn:
-    click.echo(f"{misuse} See python -m checker {verb} --help.", err=True)
+    echo(f"{misuse} See python -m checker {verb} --help.", err=True)
     sys.exit(ExitStatus.MISUSED)

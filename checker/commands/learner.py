@@ -28,6 +28,7 @@ from checker.learner.practice import checked, fault, held_back
 from checker.learner.progress import noted, opened
 from checker.learner.solution import page
 from checker.report import screen, terminal
+from checker.report.said import said
 from checker.submission.read import Unreadable, from_cells, from_file
 
 COLOURS = "ansi_dark"  # those of the terminal itself
@@ -53,9 +54,9 @@ def hint(puzzle: str, again: bool) -> None:
     _remark(shown.remark)
     console = screen.console()
     for one in shown.hints:
-        console.print(Text(f"Puzzle {puzzle}, hint {one.level} of {shown.total}: {one.title}", style="bold"))
+        console.print(f"Puzzle {puzzle}, hint {one.level} of {shown.total}: {one.title}", style="bold")
         for paragraph in hints.plain(one.text).split("\n"):
-            text = Text(paragraph)
+            text = screen.Words(paragraph)
             text.highlight_regex("`[^`]+`", "bold")
             console.print(text)
         console.print()
@@ -78,7 +79,7 @@ def predict(puzzle: str, words: tuple[str, ...], file: Path | None) -> NoReturn:
     guesses = predictions.guesses_of(found, predictions.said_in(words))
     console = screen.console()
     if any(guess is not None for guess in guesses.values()):
-        path = file or Path(places.shown(places.script(puzzle)))
+        path = file or Path(places.shown(places.own(puzzle)))
         try:
             outcome = check(puzzle, from_file(path), Terms(targets=()))  # what it finds is said by `check` alone
             if not outcome.verdict.accepted:
@@ -115,7 +116,7 @@ def progress() -> None:
     console.print(standing.table(found.progress))
     ahead = found.progress.next_open()
     if ahead is not None:
-        screen.say(console, standing.NEXT, places.shown(places.script(ahead)))
+        screen.say(console, standing.NEXT, places.shown(places.own(ahead)))
 
 
 @click.command()
@@ -138,17 +139,17 @@ def reset(puzzle: str, file: Path | None) -> None:
         for plan in [stub.planned(puzzle, path) for path in paths]:
             name = places.shown(plan.path)
             if not plan.needed:
-                click.echo(f"{name} is the stub already.")
+                screen.echo(f"{name} is the stub already.")
                 continue
             backup = stub.carry_out(plan)
             kept = "" if backup is None else f" What it held is in {places.shown(backup)}."
-            click.echo(f"{name} is the stub again.{kept}")
+            screen.echo(f"{name} is the stub again.{kept}")
             done = True
     except OSError as error:
         name = error.filename or "A file"
         raise Misuse(f"{name} cannot be read or written: {error.strerror}. Nothing is lost.") from error
     if done:
-        click.echo("If it is open in an editor or in JupyterLab, load it again there.")
+        screen.echo("If it is open in an editor or in JupyterLab, load it again there.")
 
 
 @click.command(hidden=not HAS_SOLUTIONS)
@@ -230,12 +231,12 @@ def _handed_out(console: Console, one: Bug, puzzle: Puzzle) -> None:
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
         raise Misuse(f"{places.shown(path)} cannot be written: {error.strerror}.") from error
-    console.print(Text(f"Puzzle {one.puzzle}, bug {one.number} of {one.total}: {places.shown(path)}", style="bold"))
+    console.print(f"Puzzle {one.puzzle}, bug {one.number} of {one.total}: {places.shown(path)}", style="bold")
     language = "python" if console.is_terminal else "text"
     console.print(Syntax(text, language, line_numbers=True, background_color="default", word_wrap=True))
     console.print("\nThere is one mistake in it. Which of these properties does it break, and which line is to blame?")
     for p in puzzle.properties:
-        console.print(Text.assemble("  ", (f"{p.name:14}", "bold"), f" {p.title}"))
+        console.print(Text.assemble("  ", (f"{p.name:14}", "bold"), f" {said(p.title)}"))
     names = " ".join(p.name for p in puzzle.properties[:2])
     screen.say(console, "\nSay it first, with the names that you choose:", f'{_again(one)} LINE=17 FAILS="{names}"')
     screen.say(console, f"Then fix it in {places.shown(path)}, with one edit:", f"{_again(one)} FIX=1")
@@ -252,7 +253,7 @@ def _judged(console: Console, one: Bug, puzzle: Puzzle, line: int | None, fails:
     for name in fails:
         console.print(f"✓ {name}: fails indeed" if name in failing else f"✗ {name}: holds all the same")
     if fails:
-        console.print(Text(f"  What fails: {', '.join(name for name in known if name in failing)}", style="dim"))
+        console.print(f"  What fails: {', '.join(name for name in known if name in failing)}", style="dim")
     if line is None:
         return
     if line not in one.lines:
@@ -260,8 +261,8 @@ def _judged(console: Console, one: Bug, puzzle: Puzzle, line: int | None, fails:
         return
     console.print(f"✓ Line {line} is to blame.")
     finding = verdict.findings[0]
-    console.print(Text(f"  {finding.title}", style="bold"))
-    console.print(Text(f"  {finding.explanation}"))
+    console.print(f"  {finding.title}", style="bold")
+    console.print(f"  {finding.explanation}")
     screen.say(console, f"Now fix it in {places.shown(one.path())}:", f"{_again(one)} FIX=1")
 
 
@@ -287,7 +288,7 @@ def _fixed(console: Console, one: Bug) -> ExitStatus:
             f"Delete {places.shown(path)} to begin again."
         )
         return ExitStatus.REFUSED
-    console.print(Text(f"✓ fixed: bug {one.number} of {one.total}", style="bold green"))
+    console.print(f"✓ fixed: bug {one.number} of {one.total}", style="bold green")
     try:
         noted(one.puzzle, lambda was: replace(was, bugs=max(was.bugs, one.number)))
     except OSError as error:
@@ -304,4 +305,4 @@ def _again(one: Bug) -> str:
 def _remark(sentence: str) -> None:
     """What there is to say about progress.txt, if anything."""
     if sentence:
-        click.echo(sentence, err=True)
+        screen.echo(sentence, err=True)

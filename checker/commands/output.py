@@ -16,7 +16,7 @@ from checker.course.status import ExitStatus
 from checker.course.verdict import Verdict
 from checker.report import terminal
 from checker.report.as_json import SCHEMA, as_dict, dumps
-from checker.report.screen import console
+from checker.report.screen import console, echo
 
 INSTALL = "CHECKER_INSTALL_MATPLOTLIB"  # in the environment: the command that installs it, for what is to be drawn
 
@@ -43,7 +43,7 @@ def _write_json(text: str, path: str) -> None:
     try:
         Path(path).write_text(text, encoding="utf-8")
     except OSError as error:
-        click.echo(f"The JSON could not be written to {path}: {error.strerror}.", err=True)
+        echo(f"The JSON could not be written to {path}: {error.strerror}.", err=True)
         sys.exit(ExitStatus.MISUSED)
 
 
@@ -51,7 +51,8 @@ def end(verdict: Verdict, sentence: str = "") -> NoReturn:
     """Print the report on a kernel with which a verb does nothing, say so, and exit as `check` does."""
     write([verdict])
     if sentence:
-        click.echo(f"\n{sentence}")
+        click.echo()
+        echo(sentence)
     sys.exit(verdict.exit_status)
 
 

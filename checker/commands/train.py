@@ -22,7 +22,7 @@ from checker.course.places import script, shown
 from checker.course.status import ExitStatus, Misuse
 from checker.learner.practice import outcome_of
 from checker.learner.progress import opened
-from checker.report.screen import console
+from checker.report.screen import console, echo
 from checker.submission.read import Unreadable, from_file
 from checker.train import session
 from checker.train.result import Training, page
@@ -70,7 +70,8 @@ def train(file: Path | None, device: str, steps: int | None, into: Path) -> NoRe
 def _keep(training: Training, folder: Path) -> None:
     """Write the files, with what the judge says of the kernels that were run, and say where they are."""
     if not can_draw():
-        click.echo("\nNothing was drawn: matplotlib is missing.")
+        click.echo()
+        echo("Nothing was drawn: matplotlib is missing.")
     verdicts = []
     with suppress(TooBusy):  # then the page goes without
         verdicts = [check(needed, own(needed), Terms(targets=())).verdict for needed in RUNGS["c1"].launches]
@@ -80,4 +81,5 @@ def _keep(training: Training, folder: Path) -> None:
         written = session.save(training, text, folder)
     except OSError as error:
         raise Misuse(f"The results could not be written to {folder}: {error.strerror}.") from error
-    click.echo("\nWritten: " + ", ".join(map(os.path.relpath, written)))
+    click.echo()
+    echo("Written: " + ", ".join(map(os.path.relpath, written)))

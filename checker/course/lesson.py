@@ -27,7 +27,7 @@ _TO_LESSON = re.compile(r"(?<=\]\()(\w+)\.py(?=[)#])")  # a link's target
 _TO_NOTEBOOK = re.compile(r"(?<=\]\()(\w+)\.ipynb(?=[)#])")
 _FIGURE = re.compile(r"(?<=\]\()\.\./docs/figures/(\w+)\.svg(?=\))")
 _ATTACHED = re.compile(r"(?<=\]\()attachment:(\w+)\.png(?=\))")
-_HINT = re.compile(r"<details><summary>\d+: (.*?)</summary>(.*?)</details>", re.DOTALL)
+_HINT = re.compile(r"<details><summary>\d+[:：] ?(.*?)</summary>(.*?)</details>", re.DOTALL)
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 from checker.course import ladder
+from checker.course.language import ENGLISH, LANGUAGES, spoken
 
 PACKAGE = Path(__file__).parents[1]
 SHIPPED = PACKAGE / "carried" / "course"  # an installed package has the learner's files here, to be copied from
@@ -36,19 +38,23 @@ def code(room: Path) -> list[Path]:
     return sorted(path for path in room.rglob("*") if path.suffix in (".py", ".md") and path.is_file())
 
 
-def script(puzzle_id: str, root: Path = ROOT) -> Path:
+def script(puzzle_id: str, root: Path = ROOT, language: str = ENGLISH) -> Path:
     """A puzzle's lesson and stub, which the learner fills in."""
-    return root / "puzzles" / f"{ladder.stems()[puzzle_id]}.py"
+    return _room("puzzles", root, language) / f"{ladder.stems()[puzzle_id]}.py"
 
 
-def notebook(puzzle_id: str, root: Path = ROOT) -> Path:
+def notebook(puzzle_id: str, root: Path = ROOT, language: str = ENGLISH) -> Path:
     """The same as a notebook."""
-    return root / "notebooks" / f"{ladder.numbered(puzzle_id)}.ipynb"
+    return _room("notebooks", root, language) / f"{ladder.numbered(puzzle_id)}.ipynb"
 
 
-def start(root: Path = ROOT) -> Path:
+def start(root: Path = ROOT, language: str = ENGLISH) -> Path:
     """The notebook to open first."""
-    return root / "notebooks" / "00_start_here.ipynb"
+    return _room("notebooks", root, language) / "00_start_here.ipynb"
+
+
+def _room(name: str, root: Path, language: str) -> Path:
+    return root / name if language == ENGLISH else root / name / language
 
 
 def earlier(puzzle_id: str, root: Path = ROOT) -> list[Path]:
@@ -91,9 +97,36 @@ def walk_through(puzzle_id: str, root: Path = ROOT) -> Path:
     return solution(puzzle_id, root).with_suffix(".md")
 
 
+def own(puzzle_id: str, root: Path = ROOT) -> Path:
+    """The puzzle's file in the language that is spoken; the English one where there is none."""
+    return _spoken(lambda language: script(puzzle_id, root, language))
+
+
+def own_notebook(puzzle_id: str, root: Path = ROOT) -> Path:
+    """The same as a notebook."""
+    return _spoken(lambda language: notebook(puzzle_id, root, language))
+
+
+def own_start(root: Path = ROOT) -> Path:
+    """The notebook to open first, in that language."""
+    return _spoken(lambda language: start(root, language))
+
+
+def _spoken(place: Callable[[str], Path]) -> Path:
+    there = place(spoken())
+    return there if there.exists() else place(ENGLISH)
+
+
 def files(puzzle_id: str, root: Path = ROOT) -> tuple[Path, ...]:
-    """What a learner may write the puzzle's kernels into: its file, its notebook, and those of an earlier version."""
-    return (script(puzzle_id, root), notebook(puzzle_id, root), *earlier(puzzle_id, root))
+    """What a learner may write the puzzle's kernels into: its file, its notebook, and those of an earlier version.
+
+    Those in the language that is spoken come first; in others than English, as far as they are there.
+    """
+    found = []
+    for language in sorted(LANGUAGES, key=lambda language: language != spoken()):
+        pair = script(puzzle_id, root, language), notebook(puzzle_id, root, language)
+        found += [path for path in pair if language == ENGLISH or path.exists()]
+    return (*found, *earlier(puzzle_id, root))
 
 
 def is_own(path: Path, puzzle_id: str, root: Path = ROOT) -> bool:

@@ -42,19 +42,20 @@ class Words:
 
     def filled(self, holes: Mapping[str, str]) -> Words:
         """The same words with what some holes stand for."""
-        return Words(*(_HOLE.sub(lambda hole: holes.get(hole[1], hole[0]), text) for text in self._texts))
+        return Words(*(_HOLE.sub(lambda hole: holes.get(hole[1], hole[0]), text) for text in self.texts))
 
     def or_else(self, other: Words) -> Words:
         """These words, and what they leave out as others have it."""
-        return Words(*(own or its for own, its in zip(self._texts, other._texts, strict=True)))
+        return Words(*(own or its for own, its in zip(self.texts, other.texts, strict=True)))
 
     @property
     def holes(self) -> set[str]:
         """The names of what is still to be filled in."""
-        return set(_HOLE.findall("".join(self._texts)))
+        return set(_HOLE.findall("".join(self.texts)))
 
     @property
-    def _texts(self) -> list[str]:
+    def texts(self) -> list[str]:
+        """Title, explanation, hint and question."""
         return [getattr(self, field.name) for field in fields(self)]
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from checker.course import places
+from checker.course.columns import joined
 from checker.course.lesson import Hint, hints, script_cells
 from checker.learner.progress import Entry, Opened, noted, opened
 from checker.submission.read import Unreadable, cells_of
@@ -34,11 +35,11 @@ def hints_of(puzzle_id: str, root: Path = places.ROOT) -> tuple[Hint, ...]:
     """
     for folder in (root, places.SHIPPED):
         with contextlib.suppress(OSError):
-            script = places.script(puzzle_id, folder).read_text(encoding="utf-8", errors="replace")
+            script = places.own(puzzle_id, folder).read_text(encoding="utf-8", errors="replace")
             if found := hints(script_cells(script)):
                 return found
     try:
-        return hints([(cell.kind, cell.text) for cell in cells_of(places.notebook(puzzle_id, root))])
+        return hints([(cell.kind, cell.text) for cell in cells_of(places.own_notebook(puzzle_id, root))])
     except Unreadable:
         return ()
 
@@ -96,7 +97,7 @@ def closing(shown: Shown, next_one: str, again: str, solution: str) -> list[tupl
 
 def plain(text: str) -> str:
     """Markdown for a terminal: a paragraph is one line, and a formula is what it looks like."""
-    paragraphs = [" ".join(paragraph.split()) for paragraph in text.split("\n\n")]
+    paragraphs = [joined(paragraph) for paragraph in text.split("\n\n")]
     return "\n".join(re.sub(r"\$([^$]*)\$", lambda m: m[1].replace(r"\infty", "∞"), p) for p in paragraphs)
 
 

@@ -16,6 +16,8 @@ from checker.course import ladder, places
 from checker.learner import hints, predict
 from checker.learner.progress import Opened, Progress
 from checker.report import html
+from checker.report.said import said
+from checker.report.screen import Words
 
 HEADS = ("solved", "hints", "predicted")
 BESIDE = "Beside these, when they help:"
@@ -58,12 +60,12 @@ def table(progress: Progress) -> RenderableType:
     grid.add_row("", "", *HEADS, style="dim")
     for number, row in enumerate(rows(progress)):
         if number == len(ladder.SPINE):
-            grid.add_row("", Text(BESIDE, style="dim"))
+            grid.add_row("", Words(said(BESIDE), style="dim"))
         sign = Text("✓", style="green") if row.solved else Text("○", style="cyan")
-        grid.add_row(sign, f"{row.id} {row.title}", *row.facts)
+        grid.add_row(sign, f"{row.id} {said(row.title)}", *row.facts)
         if row.helps:
-            grid.add_row("", Text(f"   {row.helps}", style="dim"))
-    return Group(grid, Text(f"\n{summary(progress)}"))
+            grid.add_row("", Words(f"   {said(row.helps)}", style="dim"))
+    return Group(grid, Text(), Words(said(summary(progress))))
 
 
 def in_notebook(found: Opened) -> str:
@@ -71,15 +73,21 @@ def in_notebook(found: Opened) -> str:
     progress, lines = found.progress, []
     for number, row in enumerate(rows(progress)):
         if number == len(ladder.SPINE):
-            lines.append(html.row("", html.faint(BESIDE)))
-        helps = f"<br>{html.faint(row.helps)}" if row.helps else ""
-        lines.append(html.row("✓" if row.solved else "○", _linked(row.id, row.title) + helps, *map(escape, row.facts)))
-    parts = [escape(found.remark), html.table(("", "", *HEADS), lines), escape(summary(progress))]
+            lines.append(html.row("", html.faint(said(BESIDE))))
+        helps = f"<br>{html.faint(said(row.helps))}" if row.helps else ""
+        lines.append(
+            html.row(
+                "✓" if row.solved else "○",
+                _linked(row.id, row.title) + helps,
+                *(escape(said(fact)) for fact in row.facts),
+            )
+        )
+    parts = [escape(said(found.remark)), html.table(("", "", *HEADS), lines), escape(said(summary(progress)))]
     if (ahead := progress.next_open()) is not None:
-        parts.append(f"{NEXT} <b>{_linked(ahead, ladder.RUNGS[ahead].title)}</b>")
+        parts.append(f"{said(NEXT)} <b>{_linked(ahead, ladder.RUNGS[ahead].title)}</b>")
     return f"<div>{''.join(f'<div>{part}</div>' for part in parts if part)}</div>"
 
 
 def _linked(puzzle_id: str, title: str) -> str:
-    path, words = places.notebook(puzzle_id), f"{puzzle_id} {escape(title)}"
+    path, words = places.own_notebook(puzzle_id), f"{puzzle_id} {escape(said(title))}"
     return html.linked(escape(os.path.relpath(path)), words) if path.exists() else words

@@ -14,6 +14,7 @@ from pathlib import Path
 from checker import catalog
 from checker.check import started
 from checker.course import places
+from checker.course.language import ENGLISH, LANGUAGES
 from checker.course.lesson import notebook_json, notebook_text, script_text, span, with_stubs
 from checker.course.puzzle import Puzzle
 from checker.course.saving import keep_copy, replace_whole
@@ -58,7 +59,8 @@ def planned(puzzle_id: str, path: Path, root: Path = places.ROOT) -> Reset:
     """How a puzzle's file or notebook becomes the stub again. Changes nothing. Raises NoStub and OSError."""
     puzzle = catalog.load(puzzle_id)
     stubs = shipped(puzzle)
-    script, notebook = places.script(puzzle_id, root), places.notebook(puzzle_id, root)
+    language = next((code for code in LANGUAGES if path.parent.name == code), ENGLISH)
+    script, notebook = places.script(puzzle_id, root, language), places.notebook(puzzle_id, root, language)
     before = path.read_bytes() if path.exists() else None
     twin = notebook if path == script else script
     for source, with_lesson in ((path, True), (twin, True), (path, False)):

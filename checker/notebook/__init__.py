@@ -21,6 +21,7 @@ from typing import Any
 from checker.box.processes import command_of, paths
 from checker.course import places
 from checker.course.ladder import id_of
+from checker.course.language import choose, spoken
 from checker.course.status import Misuse
 from checker.learner import hints, standing
 from checker.learner.experiment import Ran, asked
@@ -28,6 +29,7 @@ from checker.learner.progress import opened
 from checker.learner.solution import page
 from checker.notebook.cells import place, run_so_far
 from checker.notebook.interrupts import interruptible
+from checker.report.said import said
 from checker.report.screen import plain
 from checker.submission.live import latest
 
@@ -69,11 +71,14 @@ class Report:
 
 
 @interruptible
-def check(puzzle: int | str | None = None, *, device: str = "interpreter") -> Report:
+def check(puzzle: int | str | None = None, *, device: str = "interpreter", language: str | None = None) -> Report:
     """Check the kernels of a puzzle as the cells that were run last define them; without a puzzle, all files as saved.
 
-    `device`: `interpreter`, `cuda`, or `auto`, the one after the other.
+    `device`: `interpreter`, `cuda`, or `auto`, the one after the other. `language`: "zh" for Chinese, or "en"; it stays
+    for what this notebook calls from then on.
     """
+    if refused := _unspoken(language):
+        return refused
     report = _asked("check", puzzle, device=device)
     if not report.accepted and "NBGRADER_VALIDATING" in os.environ:
         print(report.text, file=sys.stderr)  # nbgrader's Validate tells a cell that failed by this alone
@@ -81,12 +86,17 @@ def check(puzzle: int | str | None = None, *, device: str = "interpreter") -> Re
 
 
 @interruptible
-def progress() -> Report:
-    """What is solved, how many hints were seen, what was predicted, and which puzzle comes next."""
+def progress(*, language: str | None = None) -> Report:
+    """What is solved, how many hints were seen, what was predicted, and which puzzle comes next.
+
+    `language`: as for `check`.
+    """
+    if refused := _unspoken(language):
+        return refused
     found = opened()
-    parts = [found.remark, plain(standing.table(found.progress))]
+    parts = [said(found.remark), plain(standing.table(found.progress))]
     if (ahead := found.progress.next_open()) is not None:
-        parts.append(f"{standing.NEXT} {places.shown(places.notebook(ahead))}")
+        parts.append(f"{said(standing.NEXT)} {places.shown(places.own_notebook(ahead))}")
     return Report("\n\n".join(filter(None, parts)), html=standing.in_notebook(found))
 
 
@@ -143,7 +153,7 @@ def train(*, steps: int | None = None, device: str = "cpu") -> Report:
     """
     cells = run_so_far()
     if cells is None:
-        return Report("This needs a notebook. In a terminal, type: make train")
+        return Report(said("This needs a notebook. In a terminal, type: make train"))
     with tempfile.TemporaryDirectory() as folder:
         path, picture = Path(folder, "notebook.ipynb"), Path("train", "train.png")
         code = [{"cell_type": "code", "source": text} for text in latest(cells)]
@@ -161,8 +171,8 @@ def train(*, steps: int | None = None, device: str = "cpu") -> Report:
         )
         _shown_as_it_comes(process)
     if not picture.exists() or picture.stat().st_mtime_ns == before:
-        return Report("There is no new picture.")
-    return Report("The loss over the steps.", png=base64.b64encode(picture.read_bytes()).decode("ascii"))
+        return Report(said("There is no new picture."))
+    return Report(said("The loss over the steps."), png=base64.b64encode(picture.read_bytes()).decode("ascii"))
 
 
 @interruptible
@@ -195,16 +205,16 @@ def hint(puzzle: int | str, *, again: bool = False) -> Report:
     try:
         puzzle_id = id_of(puzzle)
     except Misuse as misuse:
-        return Report(str(misuse))
+        return Report(said(str(misuse)))
     found = opened()
     if not again and run_so_far() is not None and found.progress.of(puzzle_id).asked:
         told = _asked("hint", puzzle_id)
         if told.text:
             return told
     shown = hints.seen_hints(puzzle_id) if again else hints.next_hint(puzzle_id)
-    parts = [(remark, remark) for remark in (found.remark, shown.remark)]
+    parts = [(remark, remark) for remark in map(said, (found.remark, shown.remark))]
     for one in shown.hints:
-        head = f"Hint {one.level} of {shown.total}: {one.title}"
+        head = said(f"Hint {one.level} of {shown.total}: {one.title}")
         parts.append((f"{head}\n{hints.plain(one.text)}", f"**{head}**\n\n{one.text}"))
     next_one, again_all = f'hint("{puzzle_id}")', f'hint("{puzzle_id}", again=True)'
     return _in_parts(parts, hints.closing(shown, next_one, again_all, f'solution("{puzzle_id}")'))
@@ -216,17 +226,28 @@ def solution(puzzle: int | str, *, force: bool = False) -> Report:
     try:
         shown = page(id_of(puzzle), in_notebook=True, force=force)
     except Misuse as misuse:
-        return Report(str(misuse))
-    parts = [(shown.remark, shown.remark)]
+        return Report(said(str(misuse)))
+    parts = [(said(shown.remark), said(shown.remark))]
     if shown.open:
         code, walk_through = shown.code.strip(), shown.walk_through.strip()
         parts += [(code, f"```python\n{code}\n```"), (walk_through, walk_through)]
     return _in_parts(parts, shown.closing)
 
 
+def _unspoken(language: str | None) -> Report | None:
+    """Speak a language from now on, if one is named; what to say if there is no such language."""
+    try:
+        if language is not None:
+            choose(language)
+    except Misuse as misuse:
+        return Report(str(misuse))
+    return None
+
+
 def _in_parts(parts: Sequence[tuple[str, str]], closing: Sequence[tuple[str, str]]) -> Report:
     """Parts as plain text and as Markdown, those that are not empty; then sentences with what to type, if anything."""
-    typed = [(f"{said} {typed}", f"{said} `{typed}`") if typed else (said, said) for said, typed in closing]
+    sentences = [(said(sentence), typed) for sentence, typed in closing]
+    typed = [(f"{one} {typed}", f"{one} `{typed}`") if typed else (one, one) for one, typed in sentences]
     plain, rich = zip(*(part for part in (*parts, *typed) if part[0]), strict=True)
     return Report("\n\n".join(plain), markdown="\n\n".join(rich))
 
@@ -249,8 +270,8 @@ def _asked(verb: str, puzzle: int | str | None, **options: Any) -> Report:
     cells = run_so_far()
     if cells is None:
         typed = f"make {verb}" if puzzle is None else f"make {verb} PUZZLE={puzzle}"
-        return Report(f"This needs a notebook. In a terminal, type: {typed}")
-    request = {"verb": verb, "puzzle": puzzle, "cells": cells, "place": place(), **options}
+        return Report(said(f"This needs a notebook. In a terminal, type: {typed}"))
+    request = {"language": spoken(), "verb": verb, "puzzle": puzzle, "cells": cells, "place": place(), **options}
     try:
         done = subprocess.run(
             command_of("checker.notebook.child"),

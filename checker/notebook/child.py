@@ -22,7 +22,8 @@ from checker.check import Terms, check
 from checker.compiled import command as compiling
 from checker.course import ladder, targets
 from checker.course.claims import Claims
-from checker.course.places import notebook
+from checker.course.language import choose
+from checker.course.places import own_notebook
 from checker.course.status import Misuse
 from checker.course.verdict import Verdict
 from checker.learner import predict
@@ -31,6 +32,7 @@ from checker.learner.progress import opened
 from checker.notebook.cells import SESSION, links_to
 from checker.notebook.words import as_calls, of_verdict
 from checker.report.html import html, overview
+from checker.report.said import said
 from checker.report.screen import lines, plain
 from checker.report.terminal import blocks_of, report
 from checker.report.terminal import overview as table_of
@@ -46,6 +48,7 @@ from checker.trace.stepped import Asked, data_of, summary
 def main() -> None:
     """Serve one request and exit."""
     request = json.loads(sys.stdin.read())
+    choose(request.pop("language"))
     puzzle = request.pop("puzzle")
     if puzzle is not None:
         shown = _one(puzzle, request)
@@ -74,9 +77,13 @@ def _all(device: str) -> dict[str, Any]:
     except Misuse as problem:
         return _shown(misused(str(problem)))
     closing = 'check("ID") in a puzzle\'s own notebook tells more.'
-    said = "\n".join(filter(None, [left_out, closing]))
-    page = f"<div>{overview(verdicts)}{escape(said)}</div>"
-    return {"html": page, "text": f"{plain(table_of(verdicts))}\n{said}", "accepted": all(v.accepted for v in verdicts)}
+    below = "\n".join(said(one) for one in (left_out, closing) if one)
+    page = f"<div>{overview(verdicts)}{escape(below)}</div>"
+    return {
+        "html": page,
+        "text": f"{plain(table_of(verdicts))}\n{below}",
+        "accepted": all(v.accepted for v in verdicts),
+    }
 
 
 def _one(puzzle: int | str, request: dict[str, Any]) -> dict[str, Any]:
@@ -108,13 +115,13 @@ def _predicted(puzzle_id: str, cells: list[str], place: str | None, guesses: dic
     if any(guess is not None for guess in found.values()):
         outcome = check(puzzle_id, submission_of(cells), Terms(targets=()))
         if not outcome.verdict.accepted:
-            return [f'{predict.not_accepted(puzzle)} check("{puzzle_id}")']
+            return [f'{said(predict.not_accepted(puzzle))} check("{puzzle_id}")']
         answers = predict.answered(puzzle, outcome, found)
         path = None if place is None else _file(puzzle_id, Path(place))
         shown.append(plain(lines(predict.shown(puzzle, answers, predict.noted(puzzle, answers, path)))))
     if still_open := predict.still_open(puzzle, found):
         shown.append(plain(lines(predict.asked(still_open))))
-        shown.append("Write your guesses in place of the dots, and run the cell again.")
+        shown.append(said("Write your guesses in place of the dots, and run the cell again."))
     return shown
 
 
@@ -122,7 +129,9 @@ def _stepped(puzzle_id: str, submission: Submission, asked: Asked) -> dict[str, 
     """A page that steps through the cells' kernels; the report of a check, if nothing can be run."""
     outcome = check(puzzle_id, submission, Terms(targets=()))
     data = data_of(outcome, asked)
-    return _shown(outcome.verdict) if data is None else {"text": "\n".join(summary(data)), "html": framed(data)}
+    return (
+        _shown(outcome.verdict) if data is None else {"text": "\n".join(map(said, summary(data))), "html": framed(data)}
+    )
 
 
 def _compiled(
@@ -148,7 +157,7 @@ def _judged(
     if verb == "hint":
         asked = opened().progress.of(puzzle_id).asked
         finding = held_back(asked, _learned(verdict, place))
-        return {"text": "" if finding is None else plain(blocks_of(finding.worded(as_calls)))}
+        return {"text": "" if finding is None else plain(blocks_of(finding.worded(lambda text: as_calls(said(text)))))}
     verdict = _learned(verdict, place)
     links = {} if place is None or place != os.environ.get(SESSION) else links_to(cells, Path(place))
     if verb == "bench" and verdict.accepted:
@@ -166,13 +175,13 @@ def _learned(verdict: Verdict, place: str | None) -> Verdict:
 
 def _file(puzzle_id: str, place: Path) -> Path:
     """The notebook's file. If only its folder is known, it is taken to be the puzzle's own."""
-    return place / notebook(puzzle_id).name if place.is_dir() else place
+    return place / own_notebook(puzzle_id).name if place.is_dir() else place
 
 
 def _drawn(seen: Trace) -> dict[str, Any]:
     """Pictures in the colours of the notebook, and the same in words."""
     pages = "".join(page for _, page in chart.pages(seen, inline=True))
-    return {"text": as_calls("\n".join(words.summary(seen))), "html": f"<div>{as_calls(pages)}</div>"}
+    return {"text": as_calls("\n".join(map(said, words.summary(seen)))), "html": f"<div>{as_calls(pages)}</div>"}
 
 
 def _pictured(result: Result, text: str) -> dict[str, Any]:

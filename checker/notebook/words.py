@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from checker.course.verdict import Verdict
 from checker.learner.solution import typed
+from checker.report.said import translated
 
 _TYPED = re.compile(r"\bmake (check|hint|predict|solution|step|trace) PUZZLE=(\w+)\b(?! \w+=)")
 
@@ -18,4 +19,5 @@ def as_calls(text: str) -> str:
 
 def of_verdict(verdict: Verdict) -> Verdict:
     """A verdict in the words of a notebook."""
+    verdict = translated(verdict)
     return replace(verdict, findings=tuple(finding.worded(as_calls) for finding in verdict.findings))

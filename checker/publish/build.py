@@ -13,11 +13,13 @@ from pathlib import Path
 
 from checker import catalog
 from checker.course import ladder, places
+from checker.course.language import LANGUAGES
 from checker.course.lesson import GAP, emptied, notebook_text, stubs_text, with_figures
 from checker.course.places import ROOT
 from checker.publish import traps
 from checker.publish.bundle import PAGES
 from checker.publish.hosted import hosted
+from checker.publish.localised import built
 from checker.publish.pictures import example, pictures
 from checker.publish.start import puzzle_table, start_notebook
 from checker.report.screen import plain
@@ -62,7 +64,9 @@ def build(root: Path = ROOT) -> list[Path]:
     pages = [root / name for name in BUILT if (root / name).exists()]
     wanted = {page: page_text(page.read_text(encoding="utf-8"), root).encode() for page in pages}
     wanted |= pictures(root, EXAMPLES["refused"])
-    wanted[places.start(root)] = hosted(start_notebook(), places.start().name).encode()
+    for language in LANGUAGES:
+        path = places.start(root, language)
+        wanted[path] = hosted(start_notebook(language), path.relative_to(root / "notebooks").as_posix()).encode()
     for puzzle_id in ladder.stems():
         script, puzzle = places.script(puzzle_id, root), catalog.load(puzzle_id)
         text = with_parts(script.read_text(encoding="utf-8"), root)
@@ -70,6 +74,7 @@ def build(root: Path = ROOT) -> list[Path]:
         notebook = places.notebook(puzzle_id, root)
         lesson = with_figures(notebook_text(emptied(text, puzzle), puzzle), places.figures(root))
         wanted[notebook] = hosted(lesson, notebook.name).encode()
+        wanted |= {path: made.encode() for path, made in built(emptied(text, puzzle), puzzle, root)}
         if text.count(GAP) >= len(puzzle.kernels):  # else its stubs have been filled in, marks and all
             wanted[places.stubs(puzzle_id, root / "checker")] = stubs_text(text, puzzle).encode()
     for puzzle_id in ladder.stems():
@@ -78,7 +83,7 @@ def build(root: Path = ROOT) -> list[Path]:
     written = []
     for path, data in wanted.items():
         if not path.exists() or path.read_bytes() != data:
-            path.parent.mkdir(exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
             written.append(path)
     return written

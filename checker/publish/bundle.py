@@ -7,9 +7,11 @@ from pathlib import Path
 
 from checker import catalog
 from checker.course import ladder
+from checker.course.language import LANGUAGES
 from checker.course.lesson import emptied, notebook_text, with_figures
-from checker.course.places import ROOT, figures, notebook, start
+from checker.course.places import ROOT, figures, notebook, script, start
 from checker.course.saving import replace_whole
+from checker.publish import localised
 from checker.publish.packed import as_tar, as_zip
 from checker.publish.start import start_notebook
 
@@ -55,7 +57,14 @@ def contents(root: Path) -> dict[str, tuple[bytes, int]]:
         files[f"puzzles/{stem}.py"] = stub.encode(), 0o644
         lesson = with_figures(notebook_text(stub, puzzle), figures(root))
         files[f"notebooks/{notebook(puzzle_id).name}"] = lesson.encode(), 0o644
-    files[f"notebooks/{start().name}"] = start_notebook().encode(), 0o644
+        for language in localised.languages(puzzle_id, root):
+            name = script(puzzle_id, root, language).relative_to(root).as_posix()
+            files[name] = localised.script_in(language, stub, root).encode(), 0o644
+            name = notebook(puzzle_id, root, language).relative_to(root).as_posix()
+            files[name] = localised.notebook_in(language, stub, puzzle, root).encode(), 0o644
+    for language in LANGUAGES:
+        name = start(root, language).relative_to(root).as_posix()
+        files[name] = start_notebook(language).encode(), 0o644
     for name in PAGES:
         files[name] = FULL_COURSE.sub("", (root / name).read_text(encoding="utf-8")).encode(), 0o644
     settings = files["pyproject.toml"][0].decode()

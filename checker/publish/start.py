@@ -7,8 +7,10 @@ from collections.abc import Callable
 from checker import catalog
 from checker.course import ladder
 from checker.course.ladder import Rung
+from checker.course.language import ENGLISH, speaking, spoken
 from checker.course.lesson import KERNEL, new_cell, new_notebook, notebook_json
-from checker.course.places import notebook
+from checker.course.places import own_notebook, start
+from checker.report.said import said
 
 AROUND = "These nine are the spine, and beside it stand rungs to take when they help."
 _ABOVE = """\
@@ -43,27 +45,41 @@ def puzzle_table(place: Callable[[Rung], str], next_one: str) -> str:
     """
     spine, beside = [], []
     for rung in ladder.LADDER:
-        link = f"| [{rung.id}]({place(rung)}) | {rung.title} |"
+        link = f"| [{rung.id}]({place(rung)}) | {said(rung.title)} |"
         if rung.helps:
-            beside.append(f"{link} {rung.helps} |")
+            beside.append(f"{link} {said(rung.helps)} |")
         else:
             kernels = ", ".join(f"`{kernel.name}`" for kernel in catalog.load(rung.id).kernels)
             spine.append(f"{link} {kernels} |")
     line = "|---|---|---|"
-    head, around = ["|  | puzzle | you write |", line], ["|  | beside it | when to take it |", line]
-    return "\n".join([*head, *spine, "", f"{AROUND} {next_one}", "", *around, *beside]) + "\n"
+    heads = ("puzzle", "you write"), ("beside it", "when to take it")
+    head, around = ([f"|  | {said(one)} | {said(two)} |", line] for one, two in heads)
+    below = said(f"{AROUND} {next_one}")
+    return "\n".join([*head, *spine, "", below, "", *around, *beside]) + "\n"
 
 
-def start_notebook() -> str:
+def start_notebook(language: str = ENGLISH) -> str:
     """The JSON of the notebook to open first."""
-    above = _ABOVE.format(first=notebook("w1").name, softmax=notebook("p1").name)
-    table = puzzle_table(lambda rung: notebook(rung.id).name, "`progress()` says what comes next.")
-    cells = [
-        ("markdown", above + table),
-        ("markdown", _PROGRESS),
-        ("code", "from checker.notebook import check, progress\n\nprogress()"),
-        ("markdown", _CHECK),
-        ("code", "check()"),
-    ]
+    asked = "" if language == ENGLISH else f'language="{language}"'
+
+    def place(rung: Rung) -> str:
+        path = own_notebook(rung.id)
+        return path.name if path.parent == start(language=language).parent else f"../{path.name}"
+
+    with speaking(language):
+        above = _ABOVE.format(first=place(ladder.RUNGS["w1"]), softmax=place(ladder.RUNGS["p1"]))
+        table = puzzle_table(place, "`progress()` says what comes next.")
+        cells = [
+            ("markdown", _said(above) + table),
+            ("markdown", _said(_PROGRESS)),
+            ("code", f"from checker.notebook import check, progress\n\nprogress({asked})"),
+            ("markdown", _said(_CHECK)),
+            ("code", f"check({asked})"),
+        ]
     made = [new_cell(kind, f"cell-{number}", text) for number, (kind, text) in enumerate(cells)]
     return notebook_json(new_notebook(made, KERNEL))
+
+
+def _said(text: str) -> str:
+    """Paragraphs in the language that is spoken; where that is English, with their lines as they are."""
+    return text if spoken() == ENGLISH else "\n\n".join(said(" ".join(one.split())) for one in text.split("\n\n"))

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from checker.course.verdict import Finding, Held, Status, Traffic, Verdict
 from checker.report import words
+from checker.report.said import said, translated
 
 _COLOURS = {"✓": "#00734F", "○": "#1F6FA8", "!": "#96467A", "✗": "#B34700"}  # white on each: 4.5 to 1 and more
 _FAINT = "opacity:.75"
@@ -29,14 +30,14 @@ def html(verdict: Verdict, links: Mapping[int, str] | None = None) -> str:
     style = (
         f"border-left:4px solid {colour};padding:.1em 0 .1em 1em;max-width:56em;line-height:1.45;overflow-wrap:anywhere"
     )
-    return f'<div style="{style}">{"".join(_parts(verdict, links or {}))}</div>'
+    return f'<div style="{style}">{"".join(_parts(translated(verdict), links or {}))}</div>'
 
 
 def _parts(verdict: Verdict, links: Mapping[int, str]) -> Iterator[str]:
     yield f'<div style="{_FAINT}">{escape(words.title(verdict))}</div>'
     yield f'<div style="font-size:1.2em;margin:.2em 0">{_headline(verdict)}</div>'
     if verdict.status is Status.NOT_STARTED:
-        yield _paragraph(f"{verdict.findings[0].title}. {verdict.findings[0].explanation}")
+        yield _paragraph(f"{verdict.findings[0].title}{said('. ')}{verdict.findings[0].explanation}")
         if verdict.findings[0].examples:
             yield _pre(verdict.findings[0].examples)
         return
@@ -54,23 +55,23 @@ def _parts(verdict: Verdict, links: Mapping[int, str]) -> Iterator[str]:
     for sentence in words.compiled(verdict.compiled):
         yield f'<div style="{_FAINT}">{escape(sentence)}</div>'
     for remark in verdict.remarks:
-        yield _paragraph(f"<b>By the way:</b> {escape(remark)}", raw=True)
+        yield _paragraph(f"<b>{said('By the way: ')}</b>{escape(remark)}", raw=True)
     if verdict.printed:
         case, lines, more = words.printed(verdict)
-        yield _paragraph(f"<b>Your code printed</b>, with {escape(case)}:", raw=True)
-        yield _pre([*lines, f"… and {more} more lines"] if more else lines)
+        yield _paragraph(f"<b>{said('Your code printed')}</b>{escape(said(f', with {case}:'))}", raw=True)
+        yield _pre([*lines, said(f"… and {more} more lines")] if more else lines)
     if closing := words.closing(verdict):
         yield _paragraph(closing)
     if verdict.asking:
-        yield _paragraph(f"Stuck? <code>{escape(verdict.asking)}</code>", raw=True)
+        yield _paragraph(f"{said(words.STUCK)} <code>{escape(verdict.asking)}</code>", raw=True)
     if verdict.stepping:
-        yield _paragraph(f"{words.STEPPING} <code>{escape(verdict.stepping)}</code>", raw=True)
+        yield _paragraph(f"{said(words.STEPPING)} <code>{escape(verdict.stepping)}</code>", raw=True)
     if verdict.walk_through:
-        yield _paragraph(f"{words.WALK_THROUGH} <code>{escape(verdict.walk_through)}</code>", raw=True)
+        yield _paragraph(f"{said(words.WALK_THROUGH)} <code>{escape(verdict.walk_through)}</code>", raw=True)
     if verdict.upcoming:
         name = escape(verdict.upcoming)
         beside = name.endswith(".ipynb") and not Path(name).is_absolute()  # the notebook that shows this
-        yield _paragraph(f"Next: <b>{linked(name, name) if beside else name}</b>", raw=True)
+        yield _paragraph(f"{said(words.NEXT)} <b>{linked(name, name) if beside else name}</b>", raw=True)
 
 
 def _finding(verdict: Verdict, finding: Finding, links: Mapping[int, str]) -> Iterator[str]:
@@ -91,19 +92,19 @@ def _finding(verdict: Verdict, finding: Finding, links: Mapping[int, str]) -> It
     if finding.examples:
         yield _pre(finding.examples)
     if finding.error_map:
-        yield '<details><summary style="display:list-item;cursor:pointer">where it is wrong</summary>'
+        yield '<details><summary style="display:list-item;cursor:pointer">' + said("where it is wrong") + "</summary>"
         yield _pre(words.shaded(finding.error_map))
         yield f'<div style="{_FAINT}">{escape(words.legend(finding.error_map))}</div></details>'
     if finding.question:
-        yield _paragraph(f"<b>Find out:</b> {escape(finding.question)}", raw=True)
+        yield _paragraph(f"<b>{said('Find out: ')}</b>{escape(finding.question)}", raw=True)
     if finding.hint and not finding.withheld:
-        yield _paragraph(f"<b>Try:</b> {escape(finding.hint)}", raw=True)
+        yield _paragraph(f"<b>{said('Try: ')}</b>{escape(finding.hint)}", raw=True)
 
 
 def overview(verdicts: Iterable[Verdict]) -> str:
     """One line per puzzle."""
     lines = []
-    for verdict in verdicts:
+    for verdict in map(translated, verdicts):
         finding = faint(words.first_finding(verdict))
         lines.append(row(f"{verdict.puzzle}", escape(verdict.title), _headline(verdict), finding))
     return table(("", "puzzle", "verdict", ""), lines)
@@ -150,7 +151,7 @@ def _properties(verdict: Verdict) -> str:
     for p in verdict.properties:
         sign = words.mark(verdict, p)
         reason = words.why(p)
-        told = f'{escape(p.title)}<span style="{_FAINT}">{": " + escape(reason) if reason else ""}</span>'
+        told = f'{escape(p.title)}<span style="{_FAINT}">{escape(said(f": {reason}")) if reason else ""}</span>'
         rows.append(
             f'<tr style="background:none"><td style="{_CELL}">{sign}</td><td style="{_CELL}">{told}</td>'
             f'<td style="{_CELL};text-align:right">{words.worth(verdict, p)}</td></tr>'
@@ -164,7 +165,7 @@ def _traffic(traffic: Iterable[Traffic]) -> str:
     for what, done, most in words.moved(list(traffic)):
         share = done / most if most else 2.0
         bar = _bar(min(share / _MOST, 0.94), _COLOURS["✓" if done <= most else "✗"], 1 / _MOST)
-        rows.append(row(escape(what), bar, ", at most ".join(words.apart(done, most))))
+        rows.append(row(escape(what), bar, said(", at most ").join(words.apart(done, most))))
     return table(("what", "against its bound", "times per element"), rows)
 
 
@@ -174,8 +175,8 @@ def _held(calls: Iterable[Held]) -> str:
     for what, done, most, plain in words.held(list(calls)):
         widest = max(done, most, plain)
         own = _bar(done / widest, _COLOURS["✓" if done <= most else "✗"], most / widest)
-        rows.append(row(escape(what), own, f"{done:,}, at most {most:,}"))
-        rows.append(row("plain attention", _bar(plain / widest, _COLOURS["○"]), f"{plain:,}"))
+        rows.append(row(escape(what), own, said(", at most ").join((f"{done:,}", f"{most:,}"))))
+        rows.append(row(said("plain attention"), _bar(plain / widest, _COLOURS["○"]), f"{plain:,}"))
     return table(("what", "how many", ""), rows)
 
 
@@ -200,7 +201,7 @@ def row(*cells: str) -> str:
 def table(heads: Iterable[str], rows: Iterable[str]) -> str:
     """A table of such rows, below the heads of its columns."""
     style = f"{_CELL};font-weight:normal;font-size:.85em;{_FAINT}"
-    cells = "".join(f'<th scope="col" style="{style}">{head}</th>' if head else "<td></td>" for head in heads)
+    cells = "".join(f'<th scope="col" style="{style}">{said(head)}</th>' if head else "<td></td>" for head in heads)
     return (
         '<table style="margin:.8em 0;border-collapse:collapse;max-width:100%">'
         f'<thead><tr style="background:none">{cells}</tr></thead><tbody>{"".join(rows)}</tbody></table>'

@@ -6,15 +6,49 @@ import io
 from collections.abc import Iterable
 from typing import Any
 
+import click
 from rich.console import Console, Group, RenderableType
+from rich.containers import Lines
 from rich.padding import Padding
+from rich.style import Style
 from rich.text import Text
 
+from checker.course.columns import breaks, has_wide
+from checker.report.said import said
 
-def console(**options: Any) -> Console:
+
+class Words(Text):
+    """Text that is broken between the signs of Chinese, which is written without spaces, and never before a comma."""
+
+    def wrap(self, console: Console, width: int, **how: Any) -> Lines:
+        """The lines of a text, each at most `width` columns wide: a sign of Chinese takes two."""
+        if not has_wide(self.plain):
+            return super().wrap(console, width, **how)
+        found = Lines()
+        for line in self.split(allow_blank=True):
+            found.extend(line.divide([*breaks(line.plain, width)]))
+        for line in found:
+            line.rstrip()
+        return found
+
+
+class Screen(Console):
+    """A console that says each sentence, and what is in the cells of tables, in the language that is spoken."""
+
+    def render_str(self, text: str, *, style: str | Style = "", **_: Any) -> Text:
+        """Plain text, without markup, in that language."""
+        return Words(said(text), style=style)
+
+
+def console(**options: Any) -> Screen:
     """A console that prints what it is given: no markup, and no colour where none is wanted. `options`: of rich."""
     # In a notebook's own process, rich would show what it is to write.
-    return Console(markup=False, highlight=False, emoji=False, force_jupyter=False, **options)
+    return Screen(markup=False, highlight=False, emoji=False, force_jupyter=False, **options)
+
+
+def echo(sentence: str, *, err: bool = False) -> None:
+    """A sentence as it is, whatever is to be typed or opened in it: no line is broken."""
+    click.echo(said(sentence), err=err)
 
 
 def plain(shown: RenderableType, width: int = 100) -> str:
@@ -26,18 +60,20 @@ def plain(shown: RenderableType, width: int = 100) -> str:
 
 def say(console: Console, sentence: str, *typed: str) -> None:
     """A sentence, and below it what to type: on lines of their own and never broken, so that they can be copied."""
-    console.print(Text(sentence))
+    console.print(Words(said(sentence)))
     for line in filter(None, typed):
         console.print(Text(f"  {line}", style="bold"), no_wrap=True, overflow="ignore", crop=False)
 
 
-def lines(said: Iterable[tuple[str, str]]) -> RenderableType:
+def lines(told: Iterable[tuple[str, str]]) -> RenderableType:
     """(kind, text) of lines: what was asked begins a paragraph, and what is said of it stands below, indented."""
     styles = {"right": "green", "wrong": "red"}
     shown: list[RenderableType] = []
-    for kind, text in said:
+    for kind, text in told:
         indented = kind in ("right", "wrong", "said")
         if shown and not indented:
             shown.append(Text(""))
-        shown.append(Padding(Text(text, style=styles.get(kind, "")), (0, 0, 0, 2 if indented else 0), expand=False))
+        shown.append(
+            Padding(Words(said(text), style=styles.get(kind, "")), (0, 0, 0, 2 if indented else 0), expand=False)
+        )
     return Group(*shown)

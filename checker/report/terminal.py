@@ -15,6 +15,8 @@ from rich.text import Text
 
 from checker.course.verdict import Finding, Held, Status, Traffic, Verdict
 from checker.report import words
+from checker.report.said import said, translated
+from checker.report.screen import Words
 
 
 def headline(verdict: Verdict) -> Text:
@@ -34,18 +36,18 @@ def show(console: Console, verdict: Verdict) -> None:
 
 def report(verdict: Verdict) -> RenderableType:
     """The whole report, for a console of any kind."""
-    return Group(*_report(verdict))
+    return Group(*_report(translated(verdict)))
 
 
 def blocks_of(finding: Finding) -> RenderableType:
     """A finding's hint alone."""
-    return Group(Text(finding.title, style="bold"), *_hint(finding))
+    return Group(Words(finding.title, style="bold"), *_hint(finding))
 
 
 def overview(verdicts: Iterable[Verdict]) -> RenderableType:
     """One line per puzzle."""
     table = Table.grid(padding=(0, 2))
-    for verdict in verdicts:
+    for verdict in map(translated, verdicts):
         table.add_row(
             f"{verdict.puzzle}", verdict.title, headline(verdict), Text(words.first_finding(verdict), style="dim")
         )
@@ -64,35 +66,35 @@ def _blocks(verdict: Verdict) -> Iterator[Iterable[RenderableType]]:
     yield ruled, headline(verdict)
     if verdict.status is Status.NOT_STARTED:
         finding = verdict.findings[0]
-        yield Text(finding.explanation), *_command(finding), Text(finding.hint)
+        yield Words(finding.explanation), *_command(finding), Words(finding.hint)
         return
     for finding in verdict.findings[: words.MOST_FINDINGS]:
         yield _finding(verdict, finding)
     if len(verdict.findings) > words.MOST_FINDINGS:
-        yield [Text(words.more(verdict))]
+        yield [Words(words.more(verdict))]
     if verdict.runs:
         yield [_properties(verdict)]
         if words.shows_traffic(verdict):
             yield *_traffic(verdict.runs[0].traffic), *_held(verdict.runs[0].held)
     if verdict.compiled:
-        yield [_indented(Text(sentence)) for sentence in words.compiled(verdict.compiled)]
+        yield [_indented(Words(sentence)) for sentence in words.compiled(verdict.compiled)]
     for remark in verdict.remarks:
-        yield [Text.assemble(("By the way: ", "bold"), remark)]
+        yield [Words.assemble((said("By the way: "), "bold"), remark)]
     if verdict.printed:
         yield _printed(verdict)
     yield _closing(verdict)
 
 
 def _closing(verdict: Verdict) -> Iterator[RenderableType]:
-    yield Text(words.closing(verdict), style="" if verdict.accepted else "dim")
+    yield Words(words.closing(verdict), style="" if verdict.accepted else "dim")
     for what, typed in (
-        ("Stuck?", verdict.asking),
+        (words.STUCK, verdict.asking),
         (words.STEPPING, verdict.stepping),
         (words.WALK_THROUGH, verdict.walk_through),
-        ("Next:", verdict.upcoming),
+        (words.NEXT, verdict.upcoming),
     ):
         if typed:
-            yield Text.assemble(f"{what} ", (typed, "bold"), no_wrap=True, overflow="ignore")
+            yield Text.assemble(f"{said(what)} ", (typed, "bold"), no_wrap=True, overflow="ignore")
 
 
 def _command(finding: Finding) -> Iterator[RenderableType]:
@@ -102,24 +104,24 @@ def _command(finding: Finding) -> Iterator[RenderableType]:
 
 
 def _finding(verdict: Verdict, finding: Finding) -> Iterator[RenderableType]:
-    yield Text.assemble((finding.title, "bold"), (f"  [{finding.id}]", "dim"))
+    yield Words.assemble((finding.title, "bold"), (f"  [{finding.id}]", "dim"))
     place = words.place(verdict, finding)
     if place:
-        yield _indented(Text(place, style="cyan"))
+        yield _indented(Words(place, style="cyan"))
     if finding.where.source:
         yield _source(finding)
     for text in (finding.explanation, *finding.examples):
         if text:
-            yield _indented(Text(text))
+            yield _indented(Words(text))
     if finding.question:
-        yield _indented(Text.assemble(("Find out: ", "bold"), finding.question))
+        yield _indented(Words.assemble((said("Find out: "), "bold"), finding.question))
     if not finding.withheld:
         yield from _hint(finding)
 
 
 def _hint(finding: Finding) -> Iterator[RenderableType]:
     if finding.hint:
-        yield _indented(Text.assemble(("Try: ", "bold"), finding.hint))
+        yield _indented(Words.assemble((said("Try: "), "bold"), finding.hint))
 
 
 def _indented(text: Text) -> RenderableType:
@@ -148,9 +150,9 @@ def _properties(verdict: Verdict) -> RenderableType:
     table.add_column(justify="right", no_wrap=True)
     for p in verdict.properties:
         sign = Text(words.mark(verdict, p), style="green" if p.passed else "red")
-        text = Text(p.title)
+        text = Words(p.title)
         if reason := words.why(p):
-            text.append(f": {reason}", style="dim")
+            text.append(said(f": {reason}"), style="dim")
         table.add_row(sign, text, words.worth(verdict, p))
     return table
 
@@ -158,22 +160,22 @@ def _properties(verdict: Verdict) -> RenderableType:
 def _held(calls: Sequence[Held]) -> Iterator[RenderableType]:
     for what, done, most, plain in words.held(calls):
         limit = "at most" if done <= most else "too many, at most"
-        yield _indented(Text(f"{what}: {done:,} ({limit} {most:,}; plain attention: {plain:,})"))
+        yield _indented(Words(said(f"{what}: {done:,} ({limit} {most:,}; plain attention: {plain:,})")))
     for case in dict.fromkeys(one.case for one in calls):
-        yield _indented(Text(f"with {case}", style="dim"))
+        yield _indented(Words(said(f"with {case}"), style="dim"))
 
 
 def _traffic(traffic: Sequence[Traffic]) -> Iterator[RenderableType]:
     for what, done, most in words.moved(traffic):
         limit = "at most" if done <= most else "too often, at most"
         times, bound = words.apart(done, most)
-        yield _indented(Text(f"{what} {times} times per element ({limit} {bound})"))
+        yield _indented(Words(said(f"{what} {times} times per element ({limit} {bound})")))
 
 
 def _printed(verdict: Verdict) -> Iterator[RenderableType]:
     case, lines, more = words.printed(verdict)
-    yield Text.assemble(("Your code printed", "bold"), f", with {case}:")
+    yield Words.assemble((said("Your code printed"), "bold"), said(f", with {case}:"))
     for line in lines:
         yield _indented(Text(line))
     if more:
-        yield _indented(Text(f"… and {more} more lines"))
+        yield _indented(Words(said(f"… and {more} more lines")))

@@ -18,10 +18,11 @@ from checker.course.verdict import (
     Verdict,
     Where,
 )
+from checker.report.said import said
 
 MOST_FINDINGS = 3  # the worst ones; the rest often follow from them
 MOST_PRINTED_LINES = 20
-WALK_THROUGH, STEPPING = "The solution:", "See it happen:"  # before what is to be typed
+WALK_THROUGH, STEPPING, STUCK, NEXT = "The solution:", "See it happen:", "Stuck?", "Next:"  # what is typed follows
 SHADES = "·░▒▓█"  # of a cell of an error map: all right, up to a third, two thirds, nearly all, all wrong
 
 PLAIN_WORDS = {
@@ -71,17 +72,17 @@ def leading(verdict: Verdict) -> Status:
 def plain(verdict: Verdict) -> str:
     """The headline, in a few words. What PyTorch moves nobody knows: there it is what lives, and what is computed."""
     if verdict.status is Status.OVER_TRAFFIC and verdict.runs and verdict.runs[0].device == Device.PYTORCH:
-        return (
+        return said(
             "takes more memory or work than is needed" if verdict.runs[0].held else "does not launch each kernel once"
         )
-    return PLAIN_WORDS[leading(verdict)]
+    return said(PLAIN_WORDS[leading(verdict)])
 
 
 def points(verdict: Verdict) -> str:
     """The score in words; nothing if nothing was run, or if there are no points."""
     if not verdict.runs or not verdict.possible:
         return ""
-    return f"{verdict.earned}/{verdict.possible} points"
+    return said(f"{verdict.earned}/{verdict.possible} points")
 
 
 def worth(verdict: Verdict, result: PropertyResult) -> str:
@@ -91,7 +92,7 @@ def worth(verdict: Verdict, result: PropertyResult) -> str:
 
 def title(verdict: Verdict) -> str:
     """What was checked."""
-    return f"Puzzle {verdict.puzzle}: {verdict.title}" if verdict.puzzle else verdict.title or "flash-puzzles"
+    return said(f"Puzzle {verdict.puzzle}: {verdict.title}") if verdict.puzzle else verdict.title or "flash-puzzles"
 
 
 def first_finding(verdict: Verdict) -> str:
@@ -104,7 +105,7 @@ def spot(file: str, where: Where) -> str:
     """Where a line is: in a file, in a notebook's file, or, without a file, in a cell as it was run."""
     if where.cell is None:
         return f"{file}:{where.line}"
-    return f"{file}, cell {where.cell}, line {where.line}" if file else f"cell [{where.cell}], line {where.line}"
+    return said(f"{file}, cell {where.cell}, line {where.line}" if file else f"cell [{where.cell}], line {where.line}")
 
 
 def place(verdict: Verdict, finding: Finding) -> str:
@@ -112,13 +113,14 @@ def place(verdict: Verdict, finding: Finding) -> str:
     where = finding.where
     parts = []
     if where.line is not None:
-        role = f"where {_stored(where, 'stored')}" if where.stored == where.line else where.role
-        parts.append(spot(verdict.file, where) + (f" ({role})" if role else ""))
+        role = said(f"where {_stored(where, 'stored')}") if where.stored == where.line else where.role
+        spotted = spot(verdict.file, where)
+        parts.append(said(f"{spotted} ({role})") if role else spotted)
     if where.stored not in (None, where.line):
-        parts.append(f"{_stored(where, 'stores')} in line {where.stored}")
+        parts.append(said(f"{_stored(where, 'stores')} in line {where.stored}"))
     if where.case is not None:
-        parts.append(f"seen with: {where.case}")
-    return ", ".join(parts)
+        parts.append(said(f"seen with: {where.case}"))
+    return said(", ").join(parts)
 
 
 def _stored(where: Where, did: str) -> str:
@@ -130,7 +132,7 @@ def _stored(where: Where, did: str) -> str:
 
 def more(verdict: Verdict) -> str:
     """What stands below the findings that are shown, if there are others."""
-    return f"and {len(verdict.findings) - MOST_FINDINGS} more, which may follow from these."
+    return said(f"and {len(verdict.findings) - MOST_FINDINGS} more, which may follow from these.")
 
 
 def source(finding: Finding) -> list[tuple[int, str]]:
@@ -149,7 +151,7 @@ def shows_traffic(verdict: Verdict) -> bool:
 def why(result: PropertyResult) -> str:
     """Why a property is not proven, in a few words; or what else there is to say of it."""
     if result.case:
-        return f"not with {result.case}"
+        return said(f"not with {result.case}")
     return result.detail
 
 
@@ -173,7 +175,7 @@ def moved(traffic: Sequence[Traffic]) -> Iterator[tuple[str, float, float]]:
         name = (f"{t.kernel}: " if several else "") + t.tensor.removesuffix("_ptr")
         for verb, done, most in (("read", t.loads, t.most_loads), ("written", t.stores, t.most_stores)):
             if done or most:
-                yield f"{name} {verb}", done / t.elements, most / t.elements
+                yield said(f"{name} {verb}"), done / t.elements, most / t.elements
 
 
 def held(calls: Sequence[Held]) -> Iterator[tuple[str, int, int, int]]:
@@ -181,8 +183,8 @@ def held(calls: Sequence[Held]) -> Iterator[tuple[str, int, int, int]]:
     several = len({one.kernel for one in calls}) > 1
     for one in calls:
         name = f"{one.kernel}: " if several else ""
-        yield f"{name}numbers alive at once", one.at_once, one.most_at_once, one.plain_at_once
-        yield f"{name}multiply-adds", one.products, one.most_products, one.plain_products
+        yield said(f"{name}numbers alive at once"), one.at_once, one.most_at_once, one.plain_at_once
+        yield said(f"{name}multiply-adds"), one.products, one.most_products, one.plain_products
 
 
 def compiled(results: Sequence[Compilation]) -> Iterator[str]:
@@ -197,7 +199,7 @@ def compiled(results: Sequence[Compilation]) -> Iterator[str]:
             facts.append(f"{used} of {c.shared_limit >> 10} KB shared memory{fewer}")
         if c.spilled:
             facts.append(f"{c.spilled} bytes for which the registers have no room (spilled)")
-        yield name + (
+        yield name + said(
             f"compiles for {c.target}: {', '.join(facts)}" if c.compiles else f"does not compile for {c.target}"
         )
 
@@ -216,7 +218,9 @@ def legend(picture: ErrorMap) -> str:
     of = f"{picture.cell[0]} x {picture.cell[1]} elements" if picture.cell != (1, 1) else "one element"
     axes = f"{picture.rows} downwards, {picture.columns} across" if picture.columns else f"{picture.rows} downwards"
     name = picture.tensor.removesuffix("_ptr")
-    return f"{name}, {axes}; a character is {of}: {SHADES[0]} right, {SHADES[1:4]} partly wrong, {SHADES[4]} wrong"
+    return said(
+        f"{name}, {axes}; a character is {of}: {SHADES[0]} right, {SHADES[1:4]} partly wrong, {SHADES[4]} wrong"
+    )
 
 
 def printed(verdict: Verdict) -> tuple[str, list[str], int]:
@@ -233,10 +237,10 @@ def closing(verdict: Verdict) -> str:
     took = ", ".join(f"{run.seconds:.2f} s on {devices[Device(run.device)]}" for run in verdict.runs if run.seconds)
     seconds = f" ({took})" if took else ""
     if verdict.accepted:
-        return f"All of it is right{seconds}."
+        return said(f"All of it is right{seconds}.")
     if verdict.exit_status is not ExitStatus.REFUSED or verdict.mode != "practice":
         return ""
     if all(finding.status is Status.PARTLY_RIGHT for finding in verdict.findings):  # only kernels are missing
-        return f"Right so far. Fill in the next kernel, then check again{seconds}."
+        return said(f"Right so far. Fill in the next kernel, then check again{seconds}.")
     first = "the first finding" if len(verdict.findings) > 1 else "this"
-    return f"Fix {first}, then check again{seconds}."
+    return said(f"Fix {first}, then check again{seconds}.")

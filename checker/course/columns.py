@@ -1,0 +1,45 @@
+"""How many columns text takes, and where a line may end: a sign of Chinese takes two, and needs no space behind it."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+
+WIDE = "\u2e80-\u9fff\uff00-\uffef"
+# What stays together at the end of a line: a sign of Chinese or a word of Latin, with its punctuation.
+_UNIT = re.compile(rf"[（“‘《【]*(?:[^\s{WIDE}“”‘’…]+|\S)[，。；：？！）”’》】、…]*\s*")
+_APART = re.compile(rf"(?<=[{WIDE}])\s+(?=[{WIDE}])")
+
+
+def has_wide(text: str) -> bool:
+    """Whether a text has signs of Chinese."""
+    return re.search(f"[{WIDE}]", text) is not None
+
+
+def columns(text: str) -> int:
+    """How many columns a text takes."""
+    return sum(1 + (unicodedata.east_asian_width(sign) in "WF") for sign in text)
+
+
+def joined(text: str) -> str:
+    """A paragraph as one line: between two signs of Chinese, a line break was no space."""
+    return _APART.sub("", " ".join(text.split()))
+
+
+def breaks(text: str, width: int) -> Iterator[int]:
+    """Where a text is broken, so that no line takes more columns than that, and none begins with a comma."""
+    column = 0
+    for unit in _UNIT.finditer(text):
+        taken = columns(unit[0].rstrip())
+        if column and column + taken > width:
+            yield unit.start()
+            column = 0
+        if taken <= width:
+            column += columns(unit[0])
+            continue
+        for at in range(unit.start(), unit.end()):  # a long path, say
+            column += columns(text[at])
+            if column > width:
+                yield at
+                column = columns(text[at])

@@ -1,0 +1,254 @@
+"""What the course says, in another language: text beside the English that it was made from.
+
+    checker/catalog/softmax/mistakes.zh.md      words of ideas, findings and refusals, entry by entry
+
+        # base-two @5b3c2f10: 用了 2**x，而题目要求 e**x
+
+    checker/report/sentences.zh.md              sentences that stand in code, and begin as they do there
+
+        # {names} {_are} {verb} more often than is needed
+        {names} 被{verb}的次数超过了需要
+
+    puzzles/zh/p1_naive_softmax.md              a lesson, paragraph by paragraph
+
+        <!-- 3f2a91c0 -->
+        融合成一个 kernel 之后……
+
+`@5b3c2f10` and `3f2a91c0` are marks of the English: where that has changed since, English is shown, and says so. What
+is the same in all languages, as blocks of code and displayed formulas, stands in the English alone.
+
+An English sentence is its own key, as it is for gettext. A text with numbers and names in it is known by its form: what
+is found in `{names}` is translated in turn, or must have no words; `{message!}` may hold anything, such as what Python
+says; a hole that begins with `_` is of English grammar, and not used.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from checker.course import words
+from checker.course.language import ENGLISH
+from checker.course.places import PACKAGE, ROOT
+
+_ENTRY = re.compile(r"^# (.+)\n(.+)$", re.MULTILINE)
+_MARKED = re.compile(r"^(# [a-z0-9/-]+) @([0-9a-f]{8})(?=:|$)", re.MULTILINE)
+_PARAGRAPH = re.compile(r"^<!-- ([0-9a-f]{8}) -->\n(.*?)\s*(?=^<!-- [0-9a-f]{8} -->\n|\Z)", re.DOTALL | re.MULTILINE)
+_SILENT = re.compile(
+    r"^```.*?^```|^\$\$.*?\$\$|<!--.*?-->|</?\w[^<>]*>|^\|[-:|]+\|$|`[^`]+`|\$[^$]+\$", re.DOTALL | re.MULTILINE
+)
+_HOLE = re.compile(r"\{(\w+)(!?)\}")
+_PROSE = re.compile(r"[A-Za-z]{2,}[,:]? [a-z]{2,}")  # two words, one after the other
+_CODE = re.compile(r"`[^`]*`")
+_SENTENCES = re.compile(r"(?<=[.?!]) (?=[^a-z])")
+_LISTS = tuple(re.compile(pattern) for pattern in (r"; ", r", and |, | and ", r" or "))
+# What a translation has as the English has it: code, formulas, targets of links, tags, holes; names, and numbers.
+_FACTS = re.compile(
+    r"`[^`]+`|\$[^$]+\$|(?<=\]\()[^)\s]+(?=\))|</?\w[^<>]*>|(?<!\{)\{\w+\}"
+    r"|(?<![\w.])[A-Za-z]\w*(?:[._]\w+)+|(?<![\w.])\d[\d,]*(?:\.\d+)?|(?<![\w.])\.\d+"
+)
+
+
+def mark(english: str) -> str:
+    """Eight characters that change when a text does; how its lines are broken does not count."""
+    return hashlib.sha256(" ".join(english.split()).encode()).hexdigest()[:8]
+
+
+def mark_of(said: words.Words) -> str:
+    """The same of an entry of a file of words."""
+    return mark("\n".join(said.texts))
+
+
+def facts(text: str) -> Counter[str]:
+    """What must be the same in every language."""
+    found = (fact.replace(",", "") if fact[0].isdigit() else " ".join(fact.split()) for fact in _FACTS.findall(text))
+    return Counter(found)
+
+
+def blocks(markdown: str) -> list[str]:
+    """The paragraphs of a text: with an empty line between one and the next, they are the text."""
+    found, inside = [""], ""
+    for line in markdown.split("\n"):
+        for fence in ("```", "$$"):
+            if line.count(fence) % 2 and inside in ("", fence):
+                inside = "" if inside else fence
+        if line.strip() or inside:
+            found[-1] += line + "\n"
+        elif found[-1]:
+            found.append("")
+    return [block.removesuffix("\n") for block in found if block]
+
+
+def speaks(block: str) -> bool:
+    """Whether there are words in a paragraph: code and formulas are the same in every language."""
+    return re.search(r"[A-Za-z]{2}", _SILENT.sub(" ", block)) is not None
+
+
+def paragraphs(text: str) -> dict[str, str]:
+    """A translated lesson: its paragraphs, by the marks of the English."""
+    return {match[1]: match[2] for match in _PARAGRAPH.finditer(text)}
+
+
+def translated(markdown: str, by_mark: Mapping[str, str], english: str) -> str:
+    """A text with the paragraphs that are translated; before each of the others stands `english`, which says so."""
+    return "\n\n".join(_block(one, by_mark, english) if speaks(one) else one for one in blocks(markdown))
+
+
+def _block(block: str, by_mark: Mapping[str, str], english: str) -> str:
+    if (said := by_mark.get(mark(block))) is not None:
+        return said
+    if block.startswith("#"):
+        return f"{block} {english}"
+    return (
+        f"{english} {block}"
+        if re.match(r"[\w*`\[$]", block) and not block.startswith("* ")
+        else f"{english}\n\n{block}"
+    )
+
+
+@dataclass(frozen=True)
+class Phrase:
+    """A sentence with holes, in two languages."""
+
+    english: str
+    other: str
+
+    @property
+    def literal(self) -> list[str]:
+        """What stands around the holes."""
+        return _HOLE.split(self.english)[::3]
+
+    @property
+    def holes(self) -> list[str]:
+        """The names of the holes, in order; those of English grammar begin with `_`."""
+        return [hole[1] for hole in _HOLE.finditer(self.english)]
+
+    @property
+    def form(self) -> re.Pattern[str]:
+        """What matches the English, with a group for each hole."""
+        parts, seen = [], set()
+        pieces = _HOLE.split(self.english)
+        for literal, hole, _ in zip(pieces[::3], [*pieces[1::3], ""], [*pieces[2::3], ""], strict=True):
+            parts.append(re.escape(literal))
+            if hole:
+                parts.append(f"(?P={hole})" if hole in seen else f"(?P<{hole}>.*?)")
+                seen.add(hole)
+        return re.compile("".join(parts), re.DOTALL)
+
+    @property
+    def free(self) -> set[str]:
+        """Holes that may hold anything."""
+        return {hole[1] for hole in _HOLE.finditer(self.english) if hole[2] or hole[1].startswith("_")}
+
+
+class Phrasebook:
+    """Puts what the checker says into another language."""
+
+    def __init__(self, phrases: Iterable[Phrase]):
+        """Phrases with more text around their holes go first; one that has no words around them fits everything."""
+        found = list(phrases)
+        self.whole = {one.english: one.other for one in found if not one.holes}
+        formed = [one for one in found if one.holes and re.search(r"[A-Za-z]{2}", "".join(one.literal))]
+        ordered = sorted(formed, key=lambda one: -len("".join(one.literal)))
+        self._formed = [(max(one.literal, key=len), one) for one in ordered]
+        self._forms: dict[str, re.Pattern[str]] = {}
+
+    def said(self, english: str) -> str | None:
+        """A text in the other language; None if not all of it is known."""
+        if english in self.whole:
+            return self.whole[english]
+        for literal, phrase in self._formed:
+            if literal in english and (said := self._filled(phrase, english)) is not None:
+                return said
+        for apart in (english.split("\n"), _SENTENCES.split(english)):
+            if len(apart) > 1:
+                parts = [self.said(part) if part.strip() else part for part in apart]
+                if None not in parts:
+                    return ("\n" if "\n" in english else "").join(map(str, parts))
+        return None
+
+    def _filled(self, phrase: Phrase, english: str) -> str | None:
+        form = self._forms.setdefault(phrase.english, phrase.form)
+        if (match := form.fullmatch(english)) is None:
+            return None
+        holes = {}
+        for name, text in match.groupdict().items():
+            said = text if name in phrase.free else self._in_a_hole(text)
+            if said is None:
+                return None
+            holes[name] = said
+        return _HOLE.sub(lambda hole: holes.get(hole[1], hole[0]), phrase.other)
+
+    def _in_a_hole(self, text: str) -> str | None:
+        if text.strip() in self.whole:
+            return self.whole[text.strip()]
+        if not _PROSE.search(_CODE.sub("`", text)) and not re.search(r"\w{2} (and|or) \w", text):
+            return text
+        if (said := self.said(text)) is not None:
+            return said
+        for pattern, between in zip(_LISTS, ("；", "、", "或"), strict=True):
+            parts = pattern.split(text)
+            if len(parts) > 1:
+                every = [self._in_a_hole(part) for part in parts]
+                if None not in every:
+                    return between.join(map(str, every))
+        return None
+
+
+@cache
+def phrasebook(language: str, package: Path = PACKAGE) -> Phrasebook:
+    """What the files of a language have for what they were made from, as it is now; nothing in English."""
+    return Phrasebook(phrases(language, package)) if language != ENGLISH else Phrasebook(())
+
+
+def phrases(language: str, package: Path = PACKAGE) -> Iterator[Phrase]:
+    """The phrases of all files of a language."""
+    for path in files(language, package):
+        if english := english_of(path):
+            yield from of_words(english, path)
+        else:
+            yield from (Phrase(*pair) for pair in sentences(path))
+
+
+def sentences(path: Path) -> list[tuple[str, str]]:
+    """What a file of sentences has: each in English and in its language."""
+    return _ENTRY.findall(path.read_text(encoding="utf-8"))
+
+
+@cache
+def lessons(language: str, root: Path = ROOT) -> dict[str, str]:
+    """The paragraphs of all lessons and walk-throughs in a language, by the marks of the English."""
+    rooms = ("puzzles", "solutions") if language != ENGLISH else ()
+    found = (path for room in rooms for path in sorted((root / room / language).glob("*.md")))
+    return {key: text for path in found for key, text in paragraphs(path.read_text(encoding="utf-8")).items()}
+
+
+def files(language: str, package: Path = PACKAGE) -> list[Path]:
+    """The files with words and sentences in a language."""
+    return sorted(package.rglob(f"*.{language}.md"))
+
+
+def english_of(path: Path) -> Path | None:
+    """The words that a file of words was made from; None for sentences."""
+    english = path.with_name(f"{path.name.partition('.')[0]}.md")
+    return english if english.exists() else None
+
+
+def entries(path: Path) -> dict[str, tuple[str, words.Words]]:
+    """The words in a translated file, by their keys, each with the mark of the English."""
+    text = path.read_text(encoding="utf-8")
+    marks = {match[1].removeprefix("# "): match[2] for match in _MARKED.finditer(text)}
+    return {key: (marks.get(key, ""), said) for key, said in words.read(_MARKED.sub(r"\1", text), path.name).items()}
+
+
+def of_words(english: Path, path: Path) -> Iterator[Phrase]:
+    """The phrases of a file of words, without those whose English has changed."""
+    now = words.read(english.read_text(encoding="utf-8"), english.name)
+    for key, (made_from, said) in entries(path).items():
+        if key in now and made_from == mark_of(now[key]):
+            yield from (Phrase(*pair) for pair in zip(now[key].texts, said.texts, strict=True) if all(pair))

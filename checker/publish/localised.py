@@ -1,0 +1,94 @@
+"""Lessons in another language, as a file and as a notebook: prose from the translation, everything else as in English.
+
+They lie in a folder of the language beside the English ones, `puzzles/zh/` and `notebooks/zh/`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+from checker.course import ladder, places
+from checker.course.columns import breaks, columns, has_wide
+from checker.course.language import LANGUAGES
+from checker.course.lesson import notebook_json, notebook_text, script_cells, script_text, with_figures
+from checker.course.places import ROOT, figures
+from checker.course.puzzle import Puzzle
+from checker.course.translation import lessons, translated
+from checker.publish.hosted import hosted
+from checker.report.said import IN_ENGLISH
+
+WIDTH = 100  # columns of a line of prose in a file; a sign of Chinese takes two
+_TARGET = re.compile(r"(?<=\]\()(?!https?:|attachment:|#)([^)\s]+)(?=\))")
+_MARK = re.compile(r"(?:[-+*>#=|]+|\d+[.)])(?: |$)")  # at the beginning of a line it would be no prose
+_CHECK = re.compile(r'^check\("(\w+)"\)$', re.MULTILINE)
+
+
+def languages(puzzle_id: str, root: Path = ROOT) -> list[str]:
+    """The languages, English apart, in which there is a lesson."""
+    return [code for code in LANGUAGES if _source(puzzle_id, code, root).exists()]
+
+
+def script_in(language: str, script: str, root: Path = ROOT) -> str:
+    """A lesson's py:percent text in a language."""
+    cells = [(kind, _settled(text, language, root)) for kind, text in _cells(script, language, root)]
+    return script_text([(kind, _folded(text) if kind == "markdown" else text) for kind, text in cells])
+
+
+def notebook_in(language: str, script: str, puzzle: Puzzle, root: Path = ROOT) -> str:
+    """The same as a notebook, with its figures."""
+    text = script_text(_cells(script, language, root))
+    notebook = json.loads(with_figures(notebook_text(text, puzzle), figures(root)))
+    for cell in notebook["cells"]:
+        cell["source"] = _settled(cell["source"], language, root)
+    return notebook_json(notebook)
+
+
+def built(script: str, puzzle: Puzzle, root: Path = ROOT) -> Iterator[tuple[Path, str]]:
+    """What is built of a lesson for other languages: files, and their text."""
+    for language in languages(puzzle.id, root):
+        yield places.script(puzzle.id, root, language), script_in(language, script, root)
+        notebook = places.notebook(puzzle.id, root, language)
+        yield notebook, hosted(notebook_in(language, script, puzzle, root), f"{language}/{notebook.name}")
+
+
+def _source(puzzle_id: str, language: str, root: Path) -> Path:
+    return root / "puzzles" / language / f"{ladder.stems()[puzzle_id]}.md"
+
+
+def _cells(script: str, language: str, root: Path) -> list[tuple[str, str]]:
+    there = lessons(language, root)
+    return [
+        (kind, translated(text, there, IN_ENGLISH) if kind == "markdown" else text)
+        for kind, text in script_cells(script)
+    ]
+
+
+def _settled(text: str, language: str, root: Path) -> str:
+    """A cell in a folder one further down, which asks for its language."""
+    here = {path.stem for path in (root / "puzzles" / language).glob("*.md")}
+
+    def moved(target: re.Match[str]) -> str:
+        stem = ladder.without_number(Path(target[1].partition("#")[0]).stem)
+        return target[1] if "/" not in target[1] and stem in here else f"../{target[1]}"
+
+    return _CHECK.sub(rf'check("\1", language="{language}")', _TARGET.sub(moved, text))
+
+
+def _folded(text: str) -> str:
+    """Prose in lines of no more than WIDTH columns; tables and code as they are."""
+    lines, code = [], False
+    for line in text.split("\n"):
+        code ^= line.startswith("```")
+        if code or columns(line) <= WIDTH or re.match(r"[|#!<]|```|\$\$", line) or not has_wide(line):
+            lines.append(line)
+            continue
+        indent = "  " if line.startswith("* ") else ""
+        inside = (at for at in breaks(line, WIDTH - len(indent)) if not _MARK.match(line, at))
+        at = [0, *inside, len(line)]
+        parts = [line[start:end].rstrip() for start, end in pairwise(at)]
+        lines += [parts[0], *(indent + part for part in parts[1:])]
+    return "\n".join(lines)

@@ -1,0 +1,91 @@
+"""What a report says, in the language that is spoken: a verdict stays in English, and is translated as it is shown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from checker.course.language import ENGLISH, spoken
+from checker.course.translation import phrasebook
+from checker.course.verdict import Finding, Verdict
+
+IN_ENGLISH = "（英文）"  # before what has not been translated
+_OTHER = re.compile("[\u3000-\u9fff]")  # it has been put into another language already
+
+
+def said(english: str) -> str:
+    """A sentence of ours in the language that is spoken; as it is where that lacks it."""
+    if spoken() == ENGLISH or not english:
+        return english
+    return phrasebook(spoken()).said(english) or english
+
+
+def translated(verdict: Verdict) -> Verdict:
+    """A verdict in the language that is spoken; what has no words in it is said in English, behind a mark."""
+    if spoken() == ENGLISH:
+        return verdict
+    return replace(
+        verdict,
+        title=_marked(verdict.title),
+        findings=tuple(map(_finding, verdict.findings)),
+        properties=tuple(
+            replace(one, title=_marked(one.title), detail=_marked(one.detail), case=said(one.case))
+            for one in verdict.properties
+        ),
+        runs=tuple(
+            replace(run, held=tuple(replace(one, case=said(one.case)) for one in run.held)) for run in verdict.runs
+        ),
+        remarks=tuple(map(_marked, verdict.remarks)),
+        printed=tuple((said(case), text) for case, text in verdict.printed),
+    )
+
+
+def unsaid(verdict: Verdict) -> list[str]:
+    """What of a verdict the language that is spoken lacks."""
+    book, lacking = phrasebook(spoken()), list[str]()
+
+    def seen(english: str) -> str:
+        if english and book.said(english) is None and re.search(r"[a-z]{2}", english):
+            lacking.append(english)
+        return english
+
+    for finding in verdict.findings:
+        _of_finding(finding, seen, seen)
+    for one in (verdict.title, *verdict.remarks, *(case for case, _ in verdict.printed)):
+        seen(one)
+    for result in verdict.properties:
+        for one in (result.title, result.detail, result.case):
+            seen(one)
+    return lacking
+
+
+def _marked(english: str) -> str:
+    if not english or _OTHER.search(english):
+        return english
+    there = phrasebook(spoken()).said(english)
+    return there if there is not None else f"{IN_ENGLISH}{english}" if re.search(r"[a-z]{2}", english) else english
+
+
+def _finding(finding: Finding) -> Finding:
+    return _of_finding(finding, _marked, said)
+
+
+def _of_finding(finding: Finding, prose: Callable[[str], str], phrase: Callable[[str], str]) -> Finding:
+    """A finding in other words: `prose` for its sentences, `phrase` for parts of them and for values."""
+
+    def every(texts: Iterable[str]) -> tuple[str, ...]:
+        return tuple(map(phrase, texts))
+
+    where, picture = finding.where, finding.error_map
+    if picture is not None:
+        picture = replace(
+            picture, rows=phrase(picture.rows), columns=phrase(picture.columns), case=phrase(picture.case)
+        )
+    return replace(
+        finding.worded(prose),
+        title=prose(finding.title),
+        where=replace(where, role=phrase(where.role), case=phrase(where.case) if where.case else where.case),
+        examples=every(finding.examples),
+        error_map=picture,
+    )

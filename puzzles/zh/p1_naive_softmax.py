@@ -1,0 +1,234 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 题 p1：朴素 softmax
+#
+# ## 你要写什么
+#
+# 你马上要写的五行代码，在 H200 上能跑到纯拷贝速度的 99.7 %。eager 模式的 `torch.softmax` 是 46 %
+# （fp32，每行长 8192）。Transformer 在每一层的每个头里，都要对注意力分数的每一行求 softmax。整个
+# FlashAttention 都建立在这五行的做法上：加载一次，所有运算在片上完成，存储一次。
+#
+# 如果从没写过 Triton kernel，请从 [w1](w1_vector_add.py) 开始。
+#
+# ```
+#            global memory                        on the chip, in program 1
+#   x   ┌──────────────────┐
+# row 0 │ 2.0   1.0   0.1  │
+# row 1 │ 0.5   3.0   1.0  │ ──load──▶  [ 0.5   3.0   1.0    ?  ]   lanes 0 1 2, and padding
+# row 2 │ 1.0   1.0   1.0  │                    │ exp
+#       └──────────────────┘            [ 1.65  20.1  2.72   ?  ]
+#                                               │ divide by the sum, 24.5
+#   y   ┌──────────────────┐                    ▼
+# row 1 │ .067  .821  .111 │ ◀─store──  [ .067  .821  .111   ?  ]
+#       └──────────────────┘
+# ```
+#
+# <details><summary>kernel 里的行、步幅、填充与求和：没做过 w2 的话，请展开</summary>
+#
+# <!-- rows -->
+# 内存是长长的一条线，矩阵一行接一行排在上面，两行之间可以有空隙。这里的 x 是一个更宽的矩阵靠左的部
+# 分，`x = wide[:, :3]`，其中 `wide` 有 5 列：
+#
+# ```
+#  x_ptr               x_ptr + 5           x_ptr + 10
+#    │                   │                   │
+#  ┌─▼─┬───┬───┬───┬───┬─▼─┬───┬───┬───┬───┬─▼─┬───┬───┬───┬───┐
+#  │ 1 │ 2 │ 3 │ · │ · │ 4 │ 5 │ 6 │ · │ · │ 7 │ 8 │ 9 │ · │ · │
+#  └───┴───┴───┴───┴───┴───┴───┴───┴───┴───┴───┴───┴───┴───┴───┘
+#    0   1   2   3   4   5   6   7   8   9  10  11  12  13  14    offsets
+#  ╰── row 0 ──╯  gap  ╰── row 1 ──╯  gap  ╰── row 2 ──╯  gap
+# ```
+#
+# 按 PyTorch 的说法，这个 x 的步幅是 (5, 1)。*步幅*，就是从一行到下一行、或从一列到下一列相隔多少个元
+# 素。在本课程里，下一列总在 1 个元素之后。下一行在 `x.stride(0)` 个元素之后，是 5 而不是 3，kernel 拿
+# 到的 `x_row_stride` 就是这个数。所以第 `row` 行从 `x_ptr + row * x_row_stride` 开始。
+#
+# 一个程序负责一行，`row = tl.program_id(0)`。整行放进一个块，块的长度是二的幂：行长 3，块长就是 4。于
+# 是 `cols`，即覆盖这个块的 `tl.arange`，每一列有一个 lane，而从 `n_cols` 起的 lane 不是列，叫作*填充
+# *。掩码拿 `cols` 和 `n_cols` 比较（用偏移不行：5 已经大于 3），填充里放什么由 `other` 决定。
+#
+# 把一个块变成一个数，要用*归约*，例如 `tl.sum(block, axis=0)`。`axis` 就是 PyTorch 的 `dim`，一维的块
+# 只有轴 0。填充也会加进去。求和用 fp32：fp16 最大到 65504，而且从 2048 起只有偶数，所以 2048 + 1 =
+# 2048。`x.to(tl.float32)` 在片上转换，不增加访存量。
+# <!-- /rows -->
+#
+# </details>
+#
+# ## 思路
+#
+# 长度为 $N$ 的一行 $x$，其 softmax 是
+#
+# $$ y_i = \frac{e^{x_i}}{\sum_{j=1}^{N} e^{x_j}}. $$
+#
+# 用 PyTorch 写：
+#
+# ```python
+# e = x.exp()                            # x in, e out
+# total = e.sum(dim=-1, keepdim=True)    # e in
+# y = e / total                          # e in, y out
+# ```
+#
+# 每条语句都是一个单独的 kernel，从全局内存读输入，再把结果写回去。于是这一行数据要过五次内存总线：第
+# 一条语句两次；第二条一次，因为只写出一个数；第三条两次。*融合* 成一个 kernel 就只过两次，一进一出。
+# 唯一的新词是 `tl.exp(x)`，求每个 lane 的指数值。
+#
+# **填充会影响结果**：被掩码屏蔽的 lane 里，是 `other=` 传入的值；什么都不传，就是垃圾。单纯求和时，0
+# 无害。这里加的却是指数值，而 $e^0 = 1$：用 `other=0.0`，第 1 行的分母会是 25.5 而不是 24.5，这一行的
+# 和就成了 0.96。请选一个 `other`，让指数值的和正确。
+#
+# ![行 0.5 3.0 1.0 放在长度为四的块里，画了两遍。填充加载为 0 时，指数值是 1.65、20.1、2.72 和 1，和为 25.5；横条上是商 .065、.789 和 .107，加起来是 0.96，剩下的 0.04 归了填充。填充的指数值为 0 时，和为 24.5，商 .067、.821 和 .111 占满横条。](../../docs/figures/padding.svg)
+#
+# ## 签名
+#
+# | 参数 | 含义 |
+# |---|---|
+# | `x_ptr`, `y_ptr` | 指向 x 和 y 首元素的指针，形状 `(n_rows, n_cols)`，fp32、fp16 或 bf16 |
+# | `x_row_stride`, `y_row_stride` | 从一行开头到下一行开头的元素数，至少为 `n_cols`；x 和 y 的可以不同 |
+# | `n_cols` | 行的长度，至少为 1 |
+# | `BLOCK_SIZE` | 二的幂，至少为 `n_cols` |
+#
+# 用 fp32 计算（加载后立刻 `x.to(tl.float32)`）；`tl.store` 会转换回 y 的类型。可以认定 $|x| \le 80$
+# （个别元素可以是 $-\infty$，kernel 里写作 `-float("inf")`），所以指数值不会上溢，它们的和也不会。
+#
+# ## 访存上限
+#
+# x 的每个元素加载**一次**，y 的每个元素存储**一次**。检查器会数。
+
+# %%
+import triton
+import triton.language as tl
+
+# %% [markdown]
+# ## 轮到你了
+#
+# 大约缺五行：掩码、加载、指数值、它们的和、存储商。
+
+# %%
+@triton.jit
+def naive_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOCK_SIZE: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    cols = tl.arange(0, BLOCK_SIZE)
+    # FILL IN (roughly 5 lines)
+
+
+# %% [markdown]
+# ## 怎样启动
+#
+# 供有 GPU 的机器使用。检查器自己在 *Triton 的解释器* 上启动你的 kernel，形状多种多样；解释器用 NumPy
+# 在 CPU 上运行 kernel。
+
+# %%
+def naive_softmax(x):
+    """Softmax over the last axis of a matrix on the GPU."""
+    import torch
+
+    n_rows, n_cols = x.shape
+    y = torch.empty_like(x)
+    block_size = triton.next_power_of_2(n_cols)
+    naive_softmax_kernel[(n_rows,)](x, y, x.stride(0), y.stride(0), n_cols, BLOCK_SIZE=block_size)
+    return y
+
+
+# %% [markdown]
+# ## 怎样检查
+#
+# 终端里：`make check PUZZLE=p1`。notebook 里：先运行上面的单元格，再运行下面这个。不到一秒就好，也不
+# 需要 GPU。`make step PUZZLE=p1` 逐行走一遍：末尾之后的 lane 往和里加了什么？
+
+# %%
+from checker.notebook import check, hint, solution, step, trace
+
+check("p1", language="zh")
+
+# %% [markdown]
+# ## 提示
+#
+# `make hint PUZZLE=p1` 每次显示一条。
+#
+# <details><summary>1：点拨一下</summary>
+#
+# `cols` 的哪些 lane 是这一行的列？这个比较就是掩码，加载和存储都用它。被掩码屏蔽的 lane 往和里加了什
+# 么？
+#
+# </details>
+# <details><summary>2：填充</summary>
+#
+# 求和覆盖整个块，包括填充。哪个 x 的指数值是 0？（负无穷写作 `-float("inf")`。kernel 里没有 `np`。）
+#
+# </details>
+# <details><summary>3：只差一步</summary>
+#
+# 这一行从 `x_ptr + row * x_row_stride` 开始。加载时带上 `mask=cols < n_cols, other=-float("inf")`，转
+# 成 fp32，求 `tl.exp`，再除以它的 `tl.sum(..., axis=0)`。把商用同一个掩码存储到 y 的这一行，y 有自己
+# 的步幅。
+#
+# </details>
+#
+# ## 实验
+#
+# **预测**：每个问题都只针对一行。把每个 `...` 换成你的猜测。kernel 通过之后，由它给出答案。猜测不计
+# 分。
+#
+# * `y_0`：五个七，`BLOCK_SIZE=8`。y 的第一个元素是多少？
+# * `idle_lanes`：1025 列需要 `BLOCK_SIZE=2048`。存储 y 时有多少个 lane 被掩码屏蔽？
+# * `x_reads`：还是 1025 列的那次启动，x 的每个元素读几次？
+#
+# 在终端里：
+#
+# ```
+# make predict PUZZLE=p1 GUESS="y_0=... idle_lanes=... x_reads=..."
+# ```
+
+# %%
+from checker.notebook import predict
+
+predict("p1", y_0=..., idle_lanes=..., x_reads=...)
+
+# %% [markdown]
+# **运行**：`run` 用你自己的数组，在解释器上把你的 kernel 启动一次。先写下猜测。单元格不改动，y 里是什
+# 么？把 88 改成 89，两行各有什么变化？5 行 300 列，`grid` 选什么，`BLOCK_SIZE` 选什么？
+#
+# <details><summary>答案</summary>
+#
+# 第 0 行是 1 和两个约等于 0 的数，因为 $e^{88} = 1.7 \cdot 10^{38}$ 还是一个数。$e^{89}$ 在 fp32 里放
+# 不下，和就成了无穷：89 得到 $\infty / \infty$ = NaN，旁边的数得到 0。第 1 行仍是 .6652、.0900、
+# .2447，因为算它的是另一个程序。五行各 300 列，需要 5 个程序，块长 512。
+#
+# </details>
+
+# %%
+import numpy as np
+
+from checker.notebook import run
+
+x = np.array([[88.0, 1.0, 2.0], [3.0, 1.0, 2.0]], np.float32)  # or 89.0
+y = np.zeros_like(x)
+run(naive_softmax_kernel, x_ptr=x, y_ptr=y, x_row_stride=3, y_row_stride=3, n_cols=3, BLOCK_SIZE=4, grid=2)
+
+# %% [markdown]
+# ## 做完之后留意
+#
+# 这个 kernel 很快，也很脆弱。fp32 最大到 $3.4 \cdot 10^{38}$，从 $x = 88.7$ 起 $e^x$ 就超过了它。真实
+# 的注意力分数确实会这么大。p2 解决这个问题，也能处理比块更长的行。
+#
+# ## 延伸阅读
+#
+# * [指数函数能做什么、不能做什么，完整版](../../docs/background/softmax.md)。
+# * [内存、程序，以及为什么访存量就是时间](../../docs/background/gpu.md)。
+# * [Triton 的融合 softmax 教程
+#   ](https://triton-lang.org/main/getting-started/tutorials/02-fused-softmax.html)：同一个 kernel，多
+#   一个遍历各行的循环。
+# * M. Milakov, N. Gimelshein, [*Online normalizer calculation for
+#   softmax*](https://arxiv.org/abs/1805.02867)（2018），第 1 节和第 2 节：朴素算法和安全算法，以及各
+#   自访问内存的次数。

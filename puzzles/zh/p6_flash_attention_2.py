@@ -1,0 +1,273 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 题 p6：FlashAttention-2
+#
+# ## 你要写什么
+#
+# 上下文长度为 16,384 个 token 时，eager 模式的因果注意力在 H200 上用时 70 ms（32 个头，每头 64 维；掩
+# 码还要多一个 kernel）。你马上要写的 33 行只要 4.0 ms。
+#
+# 这就是 p5 的注意力，只是两层循环对调。一个程序负责一个查询分块，沿着键一路走下去。O、`l` 和 `m` 留在
+# *寄存器*（程序存放运算数据的地方）里，直到算完。打开 `CAUSAL` 后，查询只看得到自己的位置及之前的键，
+# 就像语言模型，每个词只根据前面的词来预测。整个看不到的分块，连加载都省掉。
+#
+# ```
+#                     keys:   K1,V1   K2,V2   K3,V3   K4,V4
+#                           ┌───────┬───────┬───────┬───────┐
+#   program 0:  Q1          │   ────┼──▶ ╲  │       │       │    ╲  the diagonal: these tiles are masked
+#                           ├───────┼───────┼───────┼───────┤
+#   program 1:  Q2          │   ────┼───────┼──▶ ╲  │       │       empty: never loaded
+#                           ├───────┼───────┼───────┼───────┤
+#   program 2:  Q3          │   ────┼───────┼───────┼──▶ ╲  │       n_q < n_k: the last query sees the last key
+#                           └───────┴───────┴───────┴───────┘
+# ```
+#
+# ## 思路
+#
+# 用 PyTorch 写：
+#
+# ```python
+# S = scale * q.float() @ k.float().mT                             # (heads, n_q, n_k): never stored
+# if CAUSAL:
+#     S = S.masked_fill(torch.ones(n_q, n_k).tril(n_k - n_q) == 0, -torch.inf)
+# o, lse = S.softmax(dim=-1) @ v.float(), S.logsumexp(dim=-1)
+# ```
+#
+# 分两半写，写完一半检查一次。
+#
+# ### 全注意力：60 分
+#
+# 先别管 `CAUSAL`。
+#
+# **循环对调**：查询放到外层，O 的每个分块就只属于一个程序，由它一口气算完。半成品不再回到内存，也就不
+# 必保持除过的形式：只保留未除的加权和，像 `l` 那样重新缩放，循环结束后再除，只除一次（论文算法的第
+# 9、10、12 行）：
+#
+# $$m_i^{new} = \max(m_i, \operatorname{rowmax} S_{ij}), \quad P_{ij} = e^{S_{ij} - m_i^{new}}, \quad
+# \alpha = e^{m_i - m_i^{new}}$$
+#
+# $$l_i \leftarrow \alpha\, l_i + \operatorname{rowsum} P_{ij}, \qquad O_i \leftarrow \alpha\, O_i + P_{ij} V_j$$
+#
+# 程序之间再也没有交集，所以网格里每个头的每个查询分块都有一个程序。
+#
+# ![两张网格，各有三个查询分块和四个键分块。左图，FlashAttention-1：访问 1 到 12 沿列向下；每对 K 和 V 只加载一次，Q、O、l 和 m 每次访问都要进出。右图，FlashAttention-2：访问 1 到 4 沿着每一行；一行是一个程序，Q 只加载一次，O 只存储一次；K 和 V 每次访问都要加载。](../../docs/figures/loop_orders.svg)
+#
+# *用数字看*：沿用 p5 的分数 1 3 | 2 5 和 v = 10 20 | 30 40。分块 1 之后，$m = 3$，$l = 1.1353$，O 里
+# 是未除的和 21.35。分块 2 把 $m$ 提高到 5，所以 $\alpha = 0.1353$，$l = 1.2034$，O 里是 $0.1353 \cdot
+# 21.35 + 41.49 = 44.38$。最后除一次：$44.38 / 1.2034 = 36.88$。
+#
+# **留给反向的一个数**：p7 还要用 $P$，届时由 $\mathrm{LSE}_i = m_i + \log l_i$（指数值之和的对数）重
+# 新算出，因为 $p_{ij} = e^{s_{ij} - \mathrm{LSE}_i}$。所以存储的是 LSE，不是 `l` 和 `m`：上例中是 $5 + \log 1.2034 = 5.185$。`tl.log` 是自然对数。
+#
+# ### 因果注意力：40 分
+#
+# `CAUSAL` 是编译期常量，所以 `if CAUSAL:` 没有开销：编译器只保留一个分支。
+#
+# **谁看得到什么**：最后一个查询看得到所有键，往前每个查询依次少看一个。令 $\text{off} = n_k - n_q$，
+# 只要 $j \le i + \text{off}$，查询 $i$ 就看得到键 $j$。在对角线上的分块里，看不到的分数变成
+# $-\infty$。
+#
+# ![三张网格，分块为 4 × 4，画着因果掩码的阶梯。12 个查询、12 个键：对角线上的分块被阶梯切开，上方的跳过，下方的完整。10 个查询、16 个键：阶梯的起点右移六个键，上面几行各有两个分块被切开。14 个查询、8 个键：前六个查询什么也看不到，第一行分块全部跳过。](../../docs/figures/causal_tiles.svg)
+#
+# *用数字看*：如果上面四个键的最后一个看不到，分块 2 的分数就是 2 和 $-\infty$。最大值仍是 3，P 是
+# $e^{2-3} = 0.3679$ 和 0。于是 $l = 1.1353 + 0.3679 = 1.5032$，$O = (21.35 + 0.3679 \cdot 30) /
+# 1.5032 = 21.55$，LSE 是 $3 + \log 1.5032 = 3.408$。
+#
+# **循环到哪里结束**：过了对角线就什么都看不到，所以循环到分块内各查询看得到的最后一个键为止。以 40 个
+# 查询、50 个键为例，分块大小 16，于是 $\text{off} = 10$。程序 1 负责查询 16 到 31，查询 31 最远看到键
+# 41。所以它的 `range` 到 42 结束，访问起点为 0、16 和 32 的分块。（用掩码屏蔽一个分块的加载，省得了访
+# 存量，省不了乘积。）`tl.minimum(a, b)` 取两个数中较小的一个。
+#
+# **什么都看不到的查询**：如果 $n_q > n_k$，前 $n_q - n_k$ 个查询一个键也看不到：最大值是 $-\infty$，
+# 两个指数里都需要 p3 的防护。`l` 和 O 一直是 0。不要除以这个 `l`：PyTorch 在这里给出 NaN，而 O 必须是
+# 0。LSE 必须是 $-\infty$，而 $m + \log l$ 本来就是。
+#
+# ## 签名
+#
+# | 参数 | 含义 |
+# |---|---|
+# | `q_ptr`, `k_ptr`, `v_ptr` | Q，形状 `(heads, n_q, D)`；K 和 V，形状 `(heads, n_k, D)`；fp32、fp16 或 bf16 |
+# | `o_ptr` | O，形状、步幅和类型与 Q 相同 |
+# | `lse_ptr` | LSE，形状 `(heads, n_q)`，连续存放，fp32，自然对数 |
+# | `q_head_stride`, `q_row_stride` | Q 和 O 里相邻两头、相邻两行相隔的元素数 |
+# | `k_head_stride`, `k_row_stride` | K 和 V 里的，含义同上 |
+# | `n_q`, `n_k`, `scale` | 查询数，键数，分数的系数（正数） |
+# | `D`, `Br`, `Bc` | 一个头的宽度；一个分块的查询数和键数；都是二的幂，至少 16 |
+# | `CAUSAL` | 查询是否只看得到自己的位置及之前的键 |
+#
+# ## 访存上限
+#
+# Q 只加载 **一次**，O 和 LSE 只存储 **一次**。K 和 V 对每个查询分块加载一次；打开 `CAUSAL` 后，只加载
+# 到该分块还有查询看得到的键为止。加载、存储和矩阵乘积都是一次一个分块。
+
+# %%
+import triton
+import triton.language as tl
+
+# %% [markdown]
+# ## 轮到你了
+#
+# 还缺大约三十三行，多数在 p5 里写过。
+
+# %%
+@triton.jit
+def flash_attention_2_kernel(
+    q_ptr, k_ptr, v_ptr, o_ptr, lse_ptr,
+    q_head_stride, q_row_stride, k_head_stride, k_row_stride,
+    n_q, n_k, scale,
+    D: tl.constexpr, Br: tl.constexpr, Bc: tl.constexpr, CAUSAL: tl.constexpr,
+):
+    start_q = tl.program_id(0) * Br
+    head = tl.program_id(1).to(tl.int64)
+    queries = start_q + tl.arange(0, Br)
+    dims = tl.arange(0, D)
+    # FILL IN (roughly 33 lines)
+
+
+# %% [markdown]
+# ## 怎样启动
+#
+# 供有 GPU 的机器使用。检查器自己启动你的 kernel，形状多种多样。
+
+# %%
+def flash_attention_2(q, k, v, scale, causal=False):
+    """Attention of (heads, n, D) tensors on the GPU: O and LSE."""
+    import torch
+
+    heads, n_q, d = q.shape
+    o = torch.empty_like(q)
+    lse = torch.empty((heads, n_q), device=q.device)
+    flash_attention_2_kernel[(triton.cdiv(n_q, 64), heads)](
+        q, k, v, o, lse,
+        q.stride(0), q.stride(1), k.stride(0), k.stride(1),
+        n_q, k.shape[1], scale,
+        D=d, Br=64, Bc=64, CAUSAL=causal,
+    )  # fmt: skip
+    return o, lse
+
+
+# %% [markdown]
+# ## 怎样检查
+#
+# 终端里：`make check PUZZLE=p6`。notebook 里：先运行上面的单元格，再运行下面这个。`make step
+# PUZZLE=p6` 可以单步执行：在对角线上的分块停下来看。找错时先看单个分块，再看两个键分块，然后看没填满
+# 的分块，最后才看 `CAUSAL`。
+
+# %%
+from checker.notebook import check, hint, solution, step, trace
+
+check("p6", language="zh")
+
+# %% [markdown]
+# ## 提示
+#
+# `make hint PUZZLE=p6` 每次显示一条。
+#
+# <details><summary>1：点拨一下</summary>
+#
+# 先不管 `CAUSAL`。Qi 加载一次，设好 Oi、li 和 mi，走完所有键分块，循环结束后再除、再存储。这样已经有
+# 60 分。这是 p4 的第一个循环，只多一个和：最大值变大时，Oi 要怎么变？
+#
+# </details>
+# <details><summary>2：因果</summary>
+#
+# `end_k = n_k`，再加上 `if CAUSAL: end_k = tl.minimum(n_k, start_q + Br + n_k - n_q)`。循环里用一个布
+# 尔分块：`visible = keys[None, :] < n_k`，打开 `CAUSAL` 后还要满足 `keys[None, :] <= queries[:, None] + n_k - n_q`。
+#
+# </details>
+# <details><summary>3：只差一步</summary>
+#
+# Oi 的初值是 `tl.zeros((Br, D), tl.float32)`。循环里先是 `shift = tl.where(mi_new == -float("inf"),
+# 0.0, mi_new)`，然后 `Pij = tl.exp(Sij - shift[:, None])`、`alpha = tl.exp(mi - shift)` 和 `Oi =
+# alpha[:, None] * Oi + tl.dot(Pij.to(Vj.dtype), Vj)`。循环之后是 `Oi / tl.where(li == 0.0, 1.0,
+# li)[:, None]` 和 `mi + tl.log(li)`。
+#
+# </details>
+#
+# ## 实验
+#
+# **预测**：这几次启动都有一个头，64 个查询，64 个键，D = 16，`Bc=16`。把每个 `...` 换成猜测。kernel
+# 通过之后，由它给出答案。猜测不计分。
+#
+# * `k_reads`：`Br=16`，非因果，K 的每个元素读几次？
+# * `k_reads_causal`：`Br=16`，打开 `CAUSAL`，K 的一个元素平均读几次？
+# * `k_reads_tall`：`Br=32`，打开 `CAUSAL`，K 的一个元素平均读几次？
+#
+# 在终端里：
+#
+# ```
+# make predict PUZZLE=p6 GUESS="k_reads=... k_reads_causal=... k_reads_tall=..."
+# ```
+
+# %%
+from checker.notebook import predict
+
+predict("p6", k_reads=..., k_reads_causal=..., k_reads_tall=...)
+
+# %% [markdown]
+# **运行**：先写下猜测，再运行单元格，那是上面的第二次启动。
+#
+# 1. 打开 `CAUSAL` 后，K 的访存量还剩全注意力的多大比例，`Br=16` 和 `Br=32` 分别是多少？换成 1024 个查
+# 询和键、16 × 16 的分块，又剩多大比例？
+# 2. 网格由你选。40 个查询、50 个键，分块大小 16：一个头需要几个程序，最后一个程序的循环到哪里结束？如
+# 果是 60 个查询、40 个键，程序 0 的循环又到哪里结束？
+# 3. 没被对角线切开的分块是 *完整* 的，不需要掩码。这里的 10 个分块有几个完整？`Br=16`、`Bc=32` 呢？
+# `Br=32`、`Bc=16` 呢？
+#
+# <details><summary>答案</summary>
+#
+# 1. 16 个分块剩 10 个，即 62.5 %；8 个剩 6 个，即 75 %：分块越高，遮掉的越少。64 × 64 个分块剩 1 + 2 + … + 64 = 2080 个，即 50.8 %。
+# 2. 3 个程序。程序 2 负责查询 32 到 47，其中 40 到 47 不存在。它的循环到键数 50 结束，不是 32 + 16 +
+# 10 = 58。60 个查询、40 个键时 off 是 −20，程序 0 的循环到 0 + 16 − 20 = −4 结束：一轮也没有，O 是
+# 0。
+# 3. 6 个：除了对角线上的 4 个，其余都完整。`Bc=32` 访问 6 个分块，2 个完整；`Br=32` 也是 6 个和 2
+# 个。$B_r \ne B_c$ 时，对角线会在一行里切开不止一个分块，或者在不止一行里切开同一个键分块。追求速度的
+# kernel 有两个循环：一个走完整的分块，不用掩码；另一个走其余的。
+#
+# </details>
+
+# %%
+import numpy as np
+
+from checker.notebook import run
+
+CAUSAL, Br, Bc = True, 16, 16
+random = np.random.default_rng(0)
+q, k, v = (random.normal(size=(1, 64, 16)).astype(np.float32) for _ in range(3))
+o, lse = np.zeros_like(q), np.zeros((1, 64), np.float32)
+tensors = {"q_ptr": q, "k_ptr": k, "v_ptr": v, "o_ptr": o, "lse_ptr": lse}
+strides = {"q_head_stride": 64 * 16, "q_row_stride": 16, "k_head_stride": 64 * 16, "k_row_stride": 16}
+sizes = {"n_q": 64, "n_k": 64, "scale": 0.25, "D": 16, "Br": Br, "Bc": Bc, "CAUSAL": CAUSAL}
+run(flash_attention_2_kernel, **tensors, **strides, **sizes, grid=(64 // Br, 1))
+
+# %% [markdown]
+# ## 做完之后留意
+#
+# p5 把 K 和 V 读一次，把 O 读 $T_c$ 次。现在 O 只写一次，K 和 V 读 $T_r$ 次。`make trace PUZZLE=p6`
+# 把你走分块的顺序与你的 p5 并排画出来，也画出跳过的分块；`make step PUZZLE=p6` 并排运行两者，数各自的
+# 字节。按元素算，大约是 $2 n^2 d / B_r$，而 p5 是 $3 n^2 d / B_c$。还有两点好处。K 和 V 只读不写，许
+# 多程序又差不多同时读，所以大部分读取由 L2 缓存满足。能用来填满 GPU 的程序也多到 $T_r$ 倍：32 个头的
+# 全注意力在 H200 上用时 6.6 ms，用 p5 则要 80 ms。
+#
+# 内层循环不再做除法。在 GPU 上，算一次指数或除法，抵得上矩阵乘积里的许多次乘法。所以 FlashAttention-2
+# 更快，还因为它在矩阵乘积之外做得更少。
+#
+# ## 延伸阅读
+#
+# * [FlashAttention-2、LSE、因果分块、看不到键的查询](../../docs/background/attention.md)。
+# * T. Dao，[*FlashAttention-2: Faster Attention with Better Parallelism and Work
+#   Partitioning*](https://arxiv.org/abs/2307.08691)（2023）：算法 1，参考解法沿用其行号。（论文第 10
+#   行把重新缩放 O 的系数印成了倒数，是印刷错误。）
+# * M. N. Rabe 和 C. Staats，[*Self-attention Does Not Need O(n²)
+#   Memory*](https://arxiv.org/abs/2112.05682)（2021）：每个查询只需要常数大小的内存。

@@ -1,0 +1,357 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 题 p7：因果注意力的反向
+#
+# ## 你要写什么
+#
+# 训练时，注意力每做一次前向就要做一次反向，而反向的矩阵乘积比前向的两倍还多。上下文长 16,384 个
+# token、带因果掩码（32 个头，每头 64 维），在 H200 上做一次反向，eager 模式的 PyTorch 要 80 ms，本题
+# 的三个 kernel 要 11 ms。三个 kernel 分别检查、分别计分，按下面的顺序写最容易：
+#
+# ```
+#   1  delta_kernel     O, dO ──▶ delta, one number for each query              one program per tile of queries
+#
+#   2  dq_kernel        one program per tile of queries,          3  dk_dv_kernel     one program per tile of keys,
+#                       loop along the keys:                                          loop down the queries:
+#                          K1    K2    K3                                                K1    K2    K3
+#                        ┌─────┬─────┬─────┐                                           ┌─────┬─────┬─────┐
+#                    Q1  │ ─▶╲ │     │     │ ──▶ dQ1                               Q1  │ ╲   │     │     │
+#                        ├─────┼─────┼─────┤                                           ├──┼──┼─────┼─────┤
+#                    Q2  │ ────┼─▶╲  │     │ ──▶ dQ2                               Q2  │  │  │ ╲   │     │
+#                        ├─────┼─────┼─────┤                                           ├──┼──┼──┼──┼─────┤
+#                    Q3  │ ────┼─────┼─▶╲  │ ──▶ dQ3                               Q3  │  ▼  │  ▼  │ ╲   │
+#                        └─────┴─────┴─────┘                                           └─────┴─────┴─────┘
+#                                                                                      dK1,dV1 …
+# ```
+#
+# <details><summary>注意力的梯度怎样推导：没做过 a4 就展开看</summary>
+#
+# <!-- gradients -->
+# 训练时有一个损失，就是一个数，由 O 决定，因而也由 Q、K 和 V 决定。dX 与 X 形状相同，存的是损失对 X
+# 中每个数的导数。已知 dO，要求 dQ、dK 和 dV。P 由 LSE 重新算出：$P = e^{S - \mathrm{LSE}}$ 既不用求最
+# 大值，也不用求和，谁也不必花 $n^2$ 的内存把它存下来。
+#
+# **矩阵乘积的反向**。若 $C = A B$，则 $dA = dC\, B^T$，$dB = A^T dC$。光看形状就别无选择：A 是 `(m,
+# k)`，B 是 `(k, n)`，dC 是 `(m, n)`，要用 dC 和 B 乘出 A 的形状，只能是 `(m, n)` 乘 `(n, k)`。（结果
+# 也确实对：$a_{ik}$ 在 $c_{ij}$ 里与 $b_{kj}$ 相乘，所以它的导数是 $\sum_j dc_{ij}\, b_{kj}$。）注意
+# 力里有两个矩阵乘积：
+#
+# * 由 $O = P V$ 得 $dP = dO\, V^T$，$dV = P^T dO$。
+# * 由 $S = \text{scale} \cdot Q K^T$ 得 $dQ = \text{scale} \cdot dS\, K$，$dK = \text{scale} \cdot
+#   dS^T Q$。
+#
+# **softmax 的反向**。查询的某个分数变大，对应的权重跟着变大，同时所有权重都要除以一个更大的和：
+# $\partial p_j / \partial s_k = p_j ([j = k] - p_k)$，其中 $[j = k]$ 在 $j$ 等于 $k$ 时为 1，否则为
+# 0。于是
+#
+# $$ ds_k = \sum_j dp_j\, p_j ([j = k] - p_k) = p_k \left( dp_k - \sum_j p_j\, dp_j \right). $$
+#
+# 末尾的和要遍历所有键，而哪个分块都没有所有的键。不过 $dp_j = do \cdot v_j$，所以这个和就是 $do \cdot
+# \sum_j p_j v_j = do \cdot o$：两行已知数据的点积。这个数叫 **delta**，每个查询一个：
+#
+# $$ \text{delta}_i = \operatorname{rowsum}(dO_i \circ O_i), \qquad dS_{ij} = P_{ij} \circ (dP_{ij} - \text{delta}_i), $$
+#
+# 其中 $\circ$ 是逐元素相乘。*用数字看*：一个查询，两个键，宽度为 1，`scale` 为 1，取 `q = 1`、`k = 0
+# 1.0986`、`v = 10 20`、`do = 2`。分数是 0 和 1.0986，后者就是 log 3，所以 LSE 是 $\log(1 + 3) =
+# 1.3863$。
+#
+# | | 键 0 | 键 1 | |
+# |---|---|---|---|
+# | P | $e^{0 - 1.3863} = .25$ | $e^{1.0986 - 1.3863} = .75$ | $o = .25 \cdot 10 + .75 \cdot 20 = 17.5$ |
+# | dP | $2 \cdot 10 = 20$ | $2 \cdot 20 = 40$ | delta $= do \cdot o = 35$，与 $.25 \cdot 20 + .75 \cdot 40$ 相等 |
+# | dS | $.25 \cdot (20 - 35) = -3.75$ | $.75 \cdot (40 - 35) = 3.75$ | 两者之和为 0 |
+# | dV | $.25 \cdot 2 = 0.5$ | $.75 \cdot 2 = 1.5$ | |
+# | dK | $-3.75 \cdot 1 = -3.75$ | $3.75 \cdot 1 = 3.75$ | $dQ = -3.75 \cdot 0 + 3.75 \cdot 1.0986 = 4.12$ |
+#
+# dS 的和必须为 0：所有分数同加一个数，softmax 不变。如果键 1 被掩码屏蔽，P 就是 1 和 0，$o = 10$，
+# delta 是 20，dS 是 0 和 0。
+# <!-- /gradients -->
+#
+# </details>
+#
+# ## 思路
+#
+# 用 PyTorch 写出来，`hidden` 标出哪些位置的查询看不见键：
+#
+# ```python
+# delta = (do * o).sum(dim=-1, keepdim=True)
+# P = (scale * q @ k.mT - lse[..., None]).exp().masked_fill(hidden, 0)
+# dS = P * (do @ v.mT - delta)
+# dq, dk, dv = scale * dS @ k, scale * dS.mT @ q, P.mT @ do
+# ```
+#
+# ### 计算 delta
+#
+# O 的一行与 dO 的同一行逐元素相乘，再求和。delta 是 fp32，所以参与计算的数也必须是 fp32：O 和 dO 要先
+# 转换再相乘。
+#
+# ### 计算 dQ
+#
+# dQ 是对键求和，所以每个程序负责一个查询分块。对键的循环沿用 p6：终点相同，但不用维护最大值。每访问一
+# 个分块要算出四样东西，括号里是论文算法的行号：$S_{ij}$（10）、$P_{ij}$（11）、$dP_{ij}$（13）和
+# $dS_{ij}$（14），再把 $dS_{ij} K_j$ 加到寄存器里的 dQ 上（15）。`scale` 到最后乘一次。
+#
+# **看不见的元素**。查询 $i$ 看得见键 $j$ 的条件是 $j \le i + n_k - n_q$。其余位置的 P 要在取指数 *之
+# 后* 用 `tl.where` 置为 0，不管算出什么都丢掉。什么都看不见的查询，LSE 是 $-\infty$，指数里若出现
+# $-\infty - (-\infty)$，就是 NaN。
+#
+# ### 计算 dK 和 dV
+#
+# dK 和 dV 是对查询求和，所以每个程序负责一个键分块，沿着查询往下走。每次访问算的还是那四样东西，然后
+# 把 $P_{ij}^T dO_i$ 加到 dV 上（12），把 $dS_{ij}^T Q_i$ 加到 dK 上（16）。如果用一个 kernel 算全部三
+# 个梯度，就会有好几个程序往 dQ 的同一个分块上加。那就得用 *原子* 加法，即别的程序打断不了的加法，而且
+# 每次运行的最后几位都会不同。分成两个 kernel，S 和 P 要算两遍，但每个输出都恰好只归一个程序。
+#
+# **循环从哪里开始**。从查询 $j - (n_k - n_q)$ 起，查询都看得见键 $j$。设有 40 个查询、50 个键，分块大
+# 小 16，差就是 10。从键 32 开始的分块，最先看见它的是查询 $32 - 10 = 22$，这个查询所在的分块从 16 开
+# 始：向下取到 Br 的倍数。（循环直接从 22 开始也对。）轮到从键 0 开始的分块，$0 - 10$ 是负数，要先截到
+# 0 再向下取。（`//` 不会替你截：Triton 里 −10 `// 16` 是 0，但 −40 `// 16` 是 −2，从 −32 开始的循环就
+# 会读到不属于你的数据。）
+#
+# ![三个 kernel 各取一个程序，看它访问什么：40 个查询、50 个键，分块大小 16。delta_kernel 的程序 1 拿到 O2 和 dO2，不访问键。dq_kernel 的程序 1 负责 Q2 和 dQ2：沿着自己这一行访问 K1、K2 和 K3，走到因果掩码的阶梯为止。dk_dv_kernel 的程序 2 负责 K3、V3 和它们的梯度：沿着自己这一列从阶梯往下，访问 Q2 和 Q3。](../../docs/figures/backward_kernels.svg)
+#
+# **末尾之后**。*查询*：全部加载为 0，LSE 也一样。这时 $P = e^{0 - 0} = 1$，但它碰到的 dO 和 delta 全
+# 是零。（若 LSE = $-\infty$，P 就是 $\infty$，而 $\infty \cdot 0$ 是 NaN。）*键* 在 P 里不用另加掩
+# 码：查询存在，$j \le i + n_k - n_q$ 就小于 $n_k$；查询不存在，P 是多少都只会碰到零。
+#
+# ## 签名
+#
+# | 参数 | 含义 |
+# |---|---|
+# | `q_ptr`, `o_ptr`, `do_ptr`, `dq_ptr` | Q、O、dO、dQ，形状 `(heads, n_q, D)`，fp32、fp16 或 bf16，共用一对步幅 |
+# | `k_ptr`, `v_ptr`, `dk_ptr`, `dv_ptr` | K、V、dK、dV，形状 `(heads, n_k, D)`，类型同上，共用一对步幅 |
+# | `lse_ptr`, `delta_ptr` | LSE 和 delta，形状 `(heads, n_q)`，连续存放，fp32 |
+# | `q_head_stride`, `q_row_stride`, `k_head_stride`, `k_row_stride` | 从一个头到下一个头、从一行到下一行相隔的元素数 |
+# | `n_q`, `n_k`, `scale` | 查询数，键数，分数的缩放因子（正数） |
+# | `D`, `Br`, `Bc` | 头的宽度；每个分块的查询数和键数；都是二的幂，至少 16 |
+#
+# 网格是（查询分块数，头数），`dk_dv_kernel` 则是（键分块数，头数）。不管另外两个 kernel 写得怎样，每
+# 个 kernel 拿到的输入都是正确的。P 和 dS 在做矩阵乘积之前舍入到输入的类型，与 p6 里的 P 一样。
+#
+# ## 访存上限
+#
+# 程序自己负责的数据只加载 **一次**。另一侧的数据，每遇到一个没有整块被屏蔽的分块加载一次。每个输出只
+# 存储 **一次**。像 `dk_dv_kernel` 里那样，同一个分块正着、转置都要用，也只加载一次：用 `tl.trans`。加
+# 载、存储和矩阵乘积都是一次一个分块。
+
+# %%
+import triton
+import triton.language as tl
+
+# %% [markdown]
+# ## 轮到你了
+#
+# 三个 kernel 依次缺 5、23、27 行左右。写完一个就检查一次：还空着的只丢它自己的分。
+
+# %%
+@triton.jit
+def delta_kernel(
+    o_ptr, do_ptr, delta_ptr,
+    q_head_stride, q_row_stride,
+    n_q,
+    D: tl.constexpr, Br: tl.constexpr,
+):
+    queries = tl.program_id(0) * Br + tl.arange(0, Br)
+    head = tl.program_id(1).to(tl.int64)
+    # FILL IN (roughly 5 lines)
+
+
+@triton.jit
+def dq_kernel(
+    q_ptr, k_ptr, v_ptr, do_ptr, lse_ptr, delta_ptr, dq_ptr,
+    q_head_stride, q_row_stride, k_head_stride, k_row_stride,
+    n_q, n_k, scale,
+    D: tl.constexpr, Br: tl.constexpr, Bc: tl.constexpr,
+):
+    start_q = tl.program_id(0) * Br
+    head = tl.program_id(1).to(tl.int64)
+    queries = start_q + tl.arange(0, Br)
+    dims = tl.arange(0, D)
+    # FILL IN (roughly 23 lines)
+
+
+@triton.jit
+def dk_dv_kernel(
+    q_ptr, k_ptr, v_ptr, do_ptr, lse_ptr, delta_ptr, dk_ptr, dv_ptr,
+    q_head_stride, q_row_stride, k_head_stride, k_row_stride,
+    n_q, n_k, scale,
+    D: tl.constexpr, Br: tl.constexpr, Bc: tl.constexpr,
+):
+    start_k = tl.program_id(0) * Bc
+    head = tl.program_id(1).to(tl.int64)
+    keys = start_k + tl.arange(0, Bc)
+    dims = tl.arange(0, D)
+    # FILL IN (roughly 27 lines)
+
+
+# %% [markdown]
+# ## 怎样启动
+#
+# 这段代码要在有 GPU 的机器上跑。检查器会自己启动你的 kernel，并试许多种形状。`num_stages=2` 让每个加
+# 载在共享内存里占两个分块，一个正在做乘法，一个还在路上。Triton 默认用三个，D = 128 时要占 105 KB，而
+# RTX 30 或 40 系列只有 99 KB。T4 有 64 KB，也没有 Triton 用得上的 tensor core：在 T4 上把 64 改成
+# 32。
+
+# %%
+def causal_backward(q, k, v, o, lse, do, scale):
+    """dQ, dK and dV of causal attention of (heads, n, D) tensors on the GPU."""
+    import torch
+
+    (heads, n_q, d), n_k = q.shape, k.shape[1]
+    dq, dk, dv = torch.empty_like(q), torch.empty_like(k), torch.empty_like(v)
+    delta = torch.empty_like(lse)
+    of_queries, of_keys = (triton.cdiv(n_q, 64), heads), (triton.cdiv(n_k, 64), heads)
+    strides = (q.stride(0), q.stride(1), k.stride(0), k.stride(1))
+    inputs = (q, k, v, do, lse, delta)
+    delta_kernel[of_queries](o, do, delta, q.stride(0), q.stride(1), n_q, D=d, Br=64)
+    dq_kernel[of_queries](*inputs, dq, *strides, n_q, n_k, scale, D=d, Br=64, Bc=64, num_stages=2)
+    dk_dv_kernel[of_keys](*inputs, dk, dv, *strides, n_q, n_k, scale, D=d, Br=64, Bc=64, num_stages=2)
+    return dq, dk, dv
+
+
+# %% [markdown]
+# ## 怎样检查
+#
+# 在终端里：`make check PUZZLE=p7`。在 notebook 里：先运行上面的单元格，再运行下面这个。`make step
+# PUZZLE=p7` 从三个侧面展示同一个分块，一个 kernel 一面。要找错，就一次检查一个 kernel：每个都单独检
+# 查，输入都是正确的。
+
+# %%
+from checker.notebook import check, hint, solution, step, trace
+
+check("p7", language="zh")
+
+# %% [markdown]
+# ## 提示
+#
+# `make hint PUZZLE=p7` 一次给一条。
+#
+# <details><summary>1：点拨一下</summary>
+#
+# 从 `delta_kernel` 写起：两个分块，逐元素相乘，再求和。哪个轴会消失？接着写 `dq_kernel`：就是 p6，只
+# 是循环里换成另一套计算，也不用维护最大值。`dk_dv_kernel` 用的是同一套计算。哪些加载要移出循环，哪些
+# 要移进来？
+#
+# </details>
+# <details><summary>2：循环</summary>
+#
+# `delta_kernel` 把两个分块转成 fp32，再取 `tl.sum(..., axis=1)`。`dq_kernel` 的循环是 `for start_k in
+# range(0, tl.minimum(n_k, start_q + Br + n_k - n_q), Bc)`。`dk_dv_kernel` 先算 `first_q =
+# tl.maximum(0, start_k - (n_k - n_q)) // Br * Br`，然后是 `for start_q in range(first_q, n_q, Br)`。
+# 后两个都累加到 `tl.zeros(..., tl.float32)`。
+#
+# </details>
+# <details><summary>3：只差一步</summary>
+#
+# 两个循环里都有：`Sij = scale * tl.dot(Qi, tl.trans(Kj))`；`Pij = tl.where(visible, tl.exp(Sij -
+# LSEi[:, None]), 0.0)`；`dPij = tl.dot(dOi, tl.trans(Vj))`；`dSij = Pij * (dPij - delta_i[:,
+# None])`。接下来是 `dQi += tl.dot(dSij.to(Kj.dtype), Kj)`；或者 `dVj +=
+# tl.dot(tl.trans(Pij.to(dOi.dtype)), dOi)`，`dKj += tl.dot(tl.trans(dSij.to(Qi.dtype)), Qi)`。存储 dQ
+# 和 dK 时乘上 `scale`。
+#
+# </details>
+#
+# ## 实验
+#
+# **预测**：每次启动都是一个头、64 个查询、64 个键，D = 16，`Br=32`，`Bc=16`。把每个 `...` 换成你的猜
+# 测。kernel 通过后就能看到答案。猜测不计分。
+#
+# * `k_reads`：`dq_kernel` 平均把 K 的一个元素读几次？
+# * `q_reads`：`dk_dv_kernel` 平均把 Q 的一个元素读几次？
+# * `products`：所有程序加起来，`dk_dv_kernel` 调用 `tl.dot` 几次？
+#
+# 在终端里：
+#
+# ```
+# make predict PUZZLE=p7 GUESS="k_reads=... q_reads=... products=..."
+# ```
+
+# %%
+from checker.notebook import predict
+
+predict("p7", k_reads=..., q_reads=..., products=...)
+
+# %% [markdown]
+# **运行**：先写下你的猜测，再运行下一个单元格。第二问在纸上算。
+#
+# 1. delta 不对维度求和，改成对键求和 $\sum_j P_{ij}\, dP_{ij}$，结果一样吗？
+# 2. 查询 0 只看得见键 0。dQ 的第 0 行是什么？又有哪个键，它的 dV 只来自一个查询？
+#
+# <details><summary>答案</summary>
+#
+# 1. 一样，只差舍入：上面已经证明了。（这几个单元格中的第一个先打印对键求的和，再打印你的 delta。）2.
+# dQ 的第 0 行是 0。只有一个分数时，不管分数是多少，softmax 都是 1，所以 delta 等于 dP，dS 就是 0。那
+# 个键是最后一个：只有最后一个查询看得见它。
+#
+# </details>
+
+# %%
+import numpy as np
+
+from checker.notebook import run
+
+random = np.random.default_rng(0)
+q, k, v, do = (random.normal(size=(1, 16, 16)).astype(np.float32) for _ in range(4))
+s = np.where(np.tri(16, dtype=bool), 0.25 * q @ k.swapaxes(1, 2), -np.float32(np.inf))
+lse = np.log(np.exp(s).sum(-1))
+p = np.exp(s - lse[..., None])
+o, delta, dq, dk, dv = p @ v, np.zeros_like(lse), *np.zeros((3, *q.shape), np.float32)
+print("over keys:", (p * (do @ v.swapaxes(1, 2))).sum(-1).round(4))
+q_strides, k_strides = {"q_head_stride": 256, "q_row_stride": 16}, {"k_head_stride": 256, "k_row_stride": 16}
+run(delta_kernel, o_ptr=o, do_ptr=do, delta_ptr=delta, **q_strides, n_q=16, D=16, Br=16, grid=(1, 1))
+
+# %% [markdown]
+# **与 `torch.autograd` 对照**。下面三行，PyTorch 会自己求导。如果装了 PyTorch，下一个单元格就拿你的梯
+# 度与它的比较：差别应在 $10^{-6}$ 左右。
+
+# %%
+try:
+    import torch
+except ImportError:
+    print("PyTorch is not installed here.")
+else:
+    leaves = [torch.from_numpy(x).requires_grad_() for x in (q, k, v)]
+    scores = 0.25 * leaves[0] @ leaves[1].mT
+    hidden = torch.ones(16, 16).tril() == 0
+    (scores.masked_fill(hidden, -torch.inf).softmax(dim=-1) @ leaves[2]).backward(torch.from_numpy(do))
+
+    inputs = {"q_ptr": q, "k_ptr": k, "v_ptr": v, "do_ptr": do, "lse_ptr": lse, "delta_ptr": (do * o).sum(-1)}
+    sizes = {**q_strides, **k_strides, "n_q": 16, "n_k": 16, "scale": 0.25, "D": 16, "Br": 16, "Bc": 16}
+    theirs = {name: leaf.grad.numpy() for name, leaf in zip(("dq_ptr", "dk_ptr", "dv_ptr"), leaves)}
+    for kernel, outputs in ((dq_kernel, {"dq_ptr": dq}), (dk_dv_kernel, {"dk_ptr": dk, "dv_ptr": dv})):
+        done = run(kernel, **inputs, **outputs, **sizes, grid=(1, 1))
+        print(done.problem or f"{done.kernel} ran.")
+        for name in () if done.problem else outputs:
+            print(f"  {name} differs from autograd by at most {np.abs(done[name] - theirs[name]).max():.1e}")
+
+
+# %% [markdown]
+# ## 做完之后留意
+#
+# `make trace PUZZLE=p7` 画出两种顺序：dQ 沿着行走，dK 和 dV 沿着列往下走。
+#
+# 每个分块上，前向做两次矩阵乘积，反向做五次，你的反向做七次，因为 S 和 dP 在两个 kernel 里都要算。换
+# 来的是，无论前向还是反向，内存里都从未出现过 $n \times n$ 的矩阵。
+#
+# 到这里，transformer 训练一步要跑的东西你已经写出来了：FlashAttention 的前向和反向。在 H200 上，你的
+# 反向速度是 PyTorch 自带的 FlashAttention 的 0.92 到 1.36 倍。离世界上最快的 kernel，差的不再是算法，
+# 只是调度：哪个分块什么时候去哪里。
+#
+# ## 延伸阅读
+#
+# * [完整的推导：dS、delta、循环的边界、计算量](../../docs/background/backward.md)。
+# * T. Dao，[*FlashAttention-2*](https://arxiv.org/abs/2307.08691)（2023）：算法 2，参考解法用的就是
+#   它的行号；它只有一个 kernel，用原子操作累加 dQ。
+# * T. Dao 等，[*FlashAttention*](https://arxiv.org/abs/2205.14135)（2022），附录 B：推导，以及重计
+#   算。
