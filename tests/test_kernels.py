@@ -16,6 +16,7 @@ from checker.course.puzzle import Puzzle
 from checker.judge import asked
 from tests.conftest import check_kernel
 from tests.kernels import Kernel, kernels, named
+from tests.languages import IN_CHINESE, assert_the_same_in_chinese
 
 SOLVED = named("p1_naive_softmax")
 
@@ -65,6 +66,8 @@ def assert_refused_by_name(kernel: Kernel, terms: Terms) -> None:
     assert not verdict.accepted
     assert verdict.earned < verdict.possible
     assert tuple(f.id for f in verdict.findings) == kernel.findings, verdict.findings
+    if kernel.puzzle in IN_CHINESE:
+        assert_the_same_in_chinese(verdict)
     if verdict.findings[0].id == "undefined-masked-lanes":
         marked = dict(verdict.findings[0].where.source)[verdict.findings[0].where.line or 0]
         assert "tl.load" in marked and "other" not in marked

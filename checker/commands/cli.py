@@ -54,9 +54,9 @@ def _translated(command: click.Command) -> click.Command:
         return command
     from checker.report.said import said
 
-    command.help = "\n\n".join(
-        said(" ".join(part.split())) for part in inspect.cleandoc(command.help or "").split("\n\n")
-    )
+    parts = inspect.cleandoc(command.help or "").split("\n\n")
+    command.help = "\n\n".join(said(part if part.startswith("\b") else " ".join(part.split())) for part in parts)
+    command.short_help = command.help.partition("。")[0]
     for option in command.params:
         if isinstance(option, click.Option) and option.help:
             option.help = said(option.help)

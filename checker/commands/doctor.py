@@ -13,7 +13,8 @@ from rich.text import Text
 
 from checker.course.status import ExitStatus
 from checker.doctor.facts import Diagnosis, diagnosis
-from checker.report.screen import console, say
+from checker.report.said import said
+from checker.report.screen import Words, console, say
 
 
 @click.command()
@@ -67,5 +68,5 @@ def _table(found: Diagnosis) -> Table:
             sign = Text("✓", style="green")
         else:
             sign = Text("✗", style="red") if fact.needed_for else Text("○", style="cyan")
-        table.add_row(sign, Text(fact.name, style="bold"), Text(fact.sentence))
+        table.add_row(sign, Words(said(fact.name), style="bold"), Words(said(fact.sentence)))
     return table

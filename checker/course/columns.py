@@ -7,8 +7,9 @@ import unicodedata
 from collections.abc import Iterator
 
 WIDE = "\u2e80-\u9fff\uff00-\uffef"
-# What stays together at the end of a line: a sign of Chinese or a word of Latin, with its punctuation.
-_UNIT = re.compile(rf"[（“‘《【]*(?:[^\s{WIDE}“”‘’…]+|\S)[，。；：？！）”’》】、…]*\s*")
+# What stays together at the end of a line: a sign of Chinese or a word of Latin, with its punctuation, and an operator
+# behind it: at the beginning of a line, a + would make a list of it.
+_UNIT = re.compile(rf"[（“‘《【]*(?:[^\s{WIDE}“”‘’…]+|\S)[，。；：？！）”’》】、…]*\s*(?:[-+*>#=|·≤]+\s+)*")
 _APART = re.compile(rf"(?<=[{WIDE}])\s+(?=[{WIDE}])")
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from checker.course import ladder
+from checker.course.columns import has_wide, joined
 from checker.course.puzzle import Puzzle
 
 KERNEL = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}  # what runs a notebook
@@ -208,7 +209,13 @@ def hints(cells: Sequence[tuple[str, str]]) -> tuple[Hint, ...]:
     """The hints of a lesson, each folded away in `<details>`, from (kind, text) of its cells."""
     lesson = "\n\n".join(text for kind, text in cells if kind == "markdown")
     found = enumerate(_HINT.findall(lesson), start=1)
-    return tuple(Hint(level, title.strip(), text.strip()) for level, (title, text) in found)
+    return tuple(Hint(level, title.strip(), _unfolded(text.strip())) for level, (title, text) in found)
+
+
+def _unfolded(text: str) -> str:
+    """Paragraphs of Chinese as one line each: a line break within them would be shown as a space."""
+    paragraphs = text.split("\n\n")
+    return "\n\n".join(joined(one) if has_wide(one) and "```" not in one else one for one in paragraphs)
 
 
 def prose(markdown: str) -> int:

@@ -33,9 +33,10 @@ from functools import cache
 from pathlib import Path
 
 from checker.course import words
-from checker.course.language import ENGLISH
+from checker.course.language import ENGLISH, spoken
 from checker.course.places import PACKAGE, ROOT
 
+IN_ENGLISH = "（英文）"  # before what has not been translated
 _ENTRY = re.compile(r"^# (.+)\n(.+)$", re.MULTILINE)
 _MARKED = re.compile(r"^(# [a-z0-9/-]+) @([0-9a-f]{8})(?=:|$)", re.MULTILINE)
 _PARAGRAPH = re.compile(r"^<!-- ([0-9a-f]{8}) -->\n(.*?)\s*(?=^<!-- [0-9a-f]{8} -->\n|\Z)", re.DOTALL | re.MULTILINE)
@@ -43,15 +44,19 @@ _SILENT = re.compile(
     r"^```.*?^```|^\$\$.*?\$\$|<!--.*?-->|</?\w[^<>]*>|^\|[-:|]+\|$|`[^`]+`|\$[^$]+\$", re.DOTALL | re.MULTILINE
 )
 _HOLE = re.compile(r"\{(\w+)(!?)\}")
+_GRAMMAR = "is|are|was|were|it|them|its|their|has|have|does|do|this|these|s|es|"  # or nothing
 _PROSE = re.compile(r"[A-Za-z]{2,}[,:]? [a-z]{2,}")  # two words, one after the other
-_CODE = re.compile(r"`[^`]*`")
+_QUOTED = re.compile(r"`[^`]*`")
+_CODE = {"name", "kernel", "function", "tensor"}  # holes for what somebody has named
 _SENTENCES = re.compile(r"(?<=[.?!]) (?=[^a-z])")
 _LISTS = tuple(re.compile(pattern) for pattern in (r"; ", r", and |, | and ", r" or "))
 # What a translation has as the English has it: code, formulas, targets of links, tags, holes; names, and numbers.
 _FACTS = re.compile(
-    r"`[^`]+`|\$[^$]+\$|(?<=\]\()[^)\s]+(?=\))|</?\w[^<>]*>|(?<!\{)\{\w+\}"
-    r"|(?<![\w.])[A-Za-z]\w*(?:[._]\w+)+|(?<![\w.])\d[\d,]*(?:\.\d+)?|(?<![\w.])\.\d+"
+    r"`[^`]+`|\$[^$]+\$|(?<=\]\()[^)\s]+(?=\))|</?\w[^<>]*>|(?<!\{)\{[a-z]\w*!?\}"
+    r"|(?<![\w.])[A-Za-z]\w*(?:[._][A-Za-z0-9_]+)+|(?<![\w.])\d[\d,]*(?:\.\d+)?|(?<![\w.])\.\d+"
 )
+
+_POWER = re.compile(r"\b[Pp]owers? of (?:2|two)\b|2 的幂")  # a digit in one language, and a word in the other
 
 
 def mark(english: str) -> str:
@@ -66,7 +71,11 @@ def mark_of(said: words.Words) -> str:
 
 def facts(text: str) -> Counter[str]:
     """What must be the same in every language."""
-    found = (fact.replace(",", "") if fact[0].isdigit() else " ".join(fact.split()) for fact in _FACTS.findall(text))
+    text = _POWER.sub("", text)
+    found = (
+        fact.replace(",", "") if fact[0].isdigit() else " ".join(fact.split()).replace("!}", "}")
+        for fact in _FACTS.findall(text)
+    )
     return Counter(found)
 
 
@@ -94,21 +103,18 @@ def paragraphs(text: str) -> dict[str, str]:
     return {match[1]: match[2] for match in _PARAGRAPH.finditer(text)}
 
 
-def translated(markdown: str, by_mark: Mapping[str, str], english: str) -> str:
-    """A text with the paragraphs that are translated; before each of the others stands `english`, which says so."""
-    return "\n\n".join(_block(one, by_mark, english) if speaks(one) else one for one in blocks(markdown))
+def translated(markdown: str, by_mark: Mapping[str, str]) -> str:
+    """A text with the paragraphs that are translated; before each of the others stands that it is in English."""
+    return "\n\n".join(_block(one, by_mark) if speaks(one) else one for one in blocks(markdown))
 
 
-def _block(block: str, by_mark: Mapping[str, str], english: str) -> str:
+def _block(block: str, by_mark: Mapping[str, str]) -> str:
     if (said := by_mark.get(mark(block))) is not None:
         return said
     if block.startswith("#"):
-        return f"{block} {english}"
-    return (
-        f"{english} {block}"
-        if re.match(r"[\w*`\[$]", block) and not block.startswith("* ")
-        else f"{english}\n\n{block}"
-    )
+        return f"{block} {IN_ENGLISH}"
+    inline = re.match(r"[\w*`\[$]", block) and not block.startswith("* ")  # prose, and no list
+    return f"{IN_ENGLISH} {block}" if inline else f"{IN_ENGLISH}\n\n{block}"
 
 
 @dataclass(frozen=True)
@@ -136,14 +142,20 @@ class Phrase:
         for literal, hole, _ in zip(pieces[::3], [*pieces[1::3], ""], [*pieces[2::3], ""], strict=True):
             parts.append(re.escape(literal))
             if hole:
-                parts.append(f"(?P={hole})" if hole in seen else f"(?P<{hole}>.*?)")
+                inside = _GRAMMAR if hole.startswith("_") else r"\S+?" if hole in _CODE else ".*?"
+                parts.append(f"(?P={hole})" if hole in seen else f"(?P<{hole}>{inside})")
                 seen.add(hole)
         return re.compile("".join(parts), re.DOTALL)
 
     @property
     def free(self) -> set[str]:
         """Holes that may hold anything."""
-        return {hole[1] for hole in _HOLE.finditer(self.english) if hole[2] or hole[1].startswith("_")}
+        named = [(hole[1], hole[2], self.english[: hole.start()]) for hole in _HOLE.finditer(self.english)]
+        return {
+            name
+            for name, anything, before in named
+            if anything or name in _CODE or name.startswith("_") or before.endswith("`")
+        }
 
 
 class Phrasebook:
@@ -185,12 +197,12 @@ class Phrasebook:
         return _HOLE.sub(lambda hole: holes.get(hole[1], hole[0]), phrase.other)
 
     def _in_a_hole(self, text: str) -> str | None:
-        if text.strip() in self.whole:
-            return self.whole[text.strip()]
-        if not _PROSE.search(_CODE.sub("`", text)) and not re.search(r"\w{2} (and|or) \w", text):
-            return text
-        if (said := self.said(text)) is not None:
+        if any(text.count(one) != text.count(other) for one, other in ("()", "[]")):
+            return None
+        if (said := self.said(text.strip())) is not None:
             return said
+        if not _PROSE.search(_QUOTED.sub("`", text)) and not re.search(r" (?:and|or) ", text):
+            return text
         for pattern, between in zip(_LISTS, ("；", "、", "或"), strict=True):
             parts = pattern.split(text)
             if len(parts) > 1:
@@ -218,6 +230,16 @@ def phrases(language: str, package: Path = PACKAGE) -> Iterator[Phrase]:
 def sentences(path: Path) -> list[tuple[str, str]]:
     """What a file of sentences has: each in English and in its language."""
     return _ENTRY.findall(path.read_text(encoding="utf-8"))
+
+
+def in_language(markdown: str, root: Path = ROOT) -> str:
+    """A lesson's text, or a walk-through, in the language that is spoken; else in English, which it says."""
+    if spoken() == ENGLISH:
+        return markdown
+    there, all_of_it = lessons(spoken(), root), [one for one in blocks(markdown) if speaks(one)]
+    if sum(mark(one) in there for one in all_of_it) * 2 < len(all_of_it):  # shared headings may be known
+        return f"{IN_ENGLISH}\n\n{markdown}"
+    return translated(markdown, there)
 
 
 @cache

@@ -17,6 +17,7 @@ from checker.check import launch, program_of
 from checker.course.case import Case, Tensor
 from checker.course.puzzle import Kernel
 from checker.judge.asked import launch_of
+from checker.report.said import said
 from checker.submission.live import submission_of
 from checker.submission.module import module_of
 from checker.submission.problem import NotASubmission
@@ -41,12 +42,13 @@ class Ran:
 
     def __repr__(self) -> str:
         if self.problem:
-            return f"✗ {self.problem}" + (f"\n{self.printed}" if self.printed else "")
-        lines = [f"{self.kernel} ran on the interpreter."]
+            return f"✗ {said(self.problem)}" + (f"\n{self.printed}" if self.printed else "")
+        lines = [said(f"{self.kernel} ran on the interpreter.")]
         for name, (loads, stores) in self.moved.items():
-            lines.append(f"  {name.removesuffix('_ptr')}: read {loads:.2f}, written {stores:.2f} times per element")
+            moved = f"{name.removesuffix('_ptr')}: read {loads:.2f}, written {stores:.2f} times per element"
+            lines.append(f"  {said(moved)}")
         if not any(loads or stores for loads, stores in self.moved.values()):
-            lines.append("It touches no memory: is it still empty?")
+            lines.append(said("It touches no memory: is it still empty?"))
         for name in [name for name, (_, stores) in self.moved.items() if stores]:
             label = f"{name.removesuffix('_ptr')} = "
             lines.append(label + np.array2string(self.arrays[name], precision=4, threshold=80, prefix=label))

@@ -32,6 +32,7 @@ from checker.judge.memory import never_stored
 from checker.judge.traffic import multiply_adds
 from checker.learner import progress
 from checker.learner.progress import Entry, Opened, opened
+from checker.report.said import said
 
 DIGITS = 4  # that a number is shown with, or so many decimals
 Guesses = Mapping[str, float | None]  # by question; None: not guessed yet
@@ -154,7 +155,7 @@ class Line(NamedTuple):
 def asked(questions: Sequence[Question]) -> Iterator[Line]:
     """Questions in words."""
     for question in questions:
-        yield Line("asked", f"{question.name}: {question.asks}")
+        yield Line("asked", f"{question.name}{said(': ')}{said(question.asks)}")
 
 
 def shown(puzzle: Puzzle, answers: Sequence[Answer], found: Opened | None) -> Iterator[Line]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from checker.course import places
 from checker.course.status import Misuse
+from checker.course.translation import in_language
 from checker.learner.hints import hints_of
 from checker.learner.progress import opened
 
@@ -50,7 +51,7 @@ def page(puzzle_id: str, *, in_notebook: bool, force: bool = False, root: Path =
         )
         return Page(False, "", "", closing, found.remark)
     try:
-        walk_through = places.walk_through(puzzle_id, root).read_text(encoding="utf-8")
+        walk_through = in_language(places.walk_through(puzzle_id, root).read_text(encoding="utf-8"), root)
     except OSError:
         walk_through = ""
     entry, total = found.progress.of(puzzle_id), len(hints_of(puzzle_id, root))

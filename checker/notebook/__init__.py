@@ -240,7 +240,7 @@ def _unspoken(language: str | None) -> Report | None:
         if language is not None:
             choose(language)
     except Misuse as misuse:
-        return Report(str(misuse))
+        return Report(said(str(misuse)))
     return None
 
 
@@ -284,4 +284,4 @@ def _asked(verb: str, puzzle: int | str | None, **options: Any) -> Report:
         )
         return Report(**json.loads(done.stdout))
     except (OSError, TypeError, ValueError) as error:
-        return Report(f"! The checker itself failed: {error}. In a terminal, make check may tell more.")
+        return Report(said(f"! The checker itself failed: {error}. In a terminal, make check may tell more."))

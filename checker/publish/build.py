@@ -13,13 +13,14 @@ from pathlib import Path
 
 from checker import catalog
 from checker.course import ladder, places
-from checker.course.language import LANGUAGES
+from checker.course.ladder import Rung
+from checker.course.language import ENGLISH, LANGUAGES, speaking
 from checker.course.lesson import GAP, emptied, notebook_text, stubs_text, with_figures
 from checker.course.places import ROOT
 from checker.publish import traps
 from checker.publish.bundle import PAGES
 from checker.publish.hosted import hosted
-from checker.publish.localised import built
+from checker.publish.localised import built, languages
 from checker.publish.pictures import example, pictures
 from checker.publish.start import puzzle_table, start_notebook
 from checker.report.screen import plain
@@ -35,11 +36,18 @@ def example_report(path: Path) -> str:
     return f"```\n{plain(report(example(path)), width=80)}\n```\n"
 
 
-def page_text(page: str, root: Path = ROOT) -> str:
+def page_text(page: str, root: Path = ROOT, language: str = ENGLISH) -> str:
     """A page with its tables and its sample reports brought up to date, as far as it has their marks."""
-    parts: dict[str, Callable[[], str]] = {
-        "puzzles": lambda: puzzle_table(lambda rung: f"puzzles/{rung.stem}.py", "`make progress` says what comes next.")
-    }
+
+    def place(rung: Rung) -> str:
+        path = places.script(rung.id, root, language if language in languages(rung.id, root) else ENGLISH)
+        return path.relative_to(root).as_posix() if language == ENGLISH else f"../{path.relative_to(root).as_posix()}"
+
+    def table() -> str:
+        with speaking(language):
+            return puzzle_table(place, "`make progress` says what comes next.")
+
+    parts: dict[str, Callable[[], str]] = {"puzzles": table}
     parts |= {name: partial(example_report, root / path) for name, path in EXAMPLES.items() if (root / path).exists()}
     if traps.can_be_made(root):
         parts |= {name: partial(table, root) for name, table in traps.TABLES.items()}
@@ -63,6 +71,9 @@ def build(root: Path = ROOT) -> list[Path]:
     """Write every built file that is not up to date; return those."""
     pages = [root / name for name in BUILT if (root / name).exists()]
     wanted = {page: page_text(page.read_text(encoding="utf-8"), root).encode() for page in pages}
+    for language in LANGUAGES:
+        if (path := root / "docs" / f"README.{language}.md").exists():
+            wanted[path] = page_text(path.read_text(encoding="utf-8"), root, language).encode()
     wanted |= pictures(root, EXAMPLES["refused"])
     for language in LANGUAGES:
         path = places.start(root, language)

@@ -19,11 +19,10 @@ from checker.course.places import ROOT, figures
 from checker.course.puzzle import Puzzle
 from checker.course.translation import lessons, translated
 from checker.publish.hosted import hosted
-from checker.report.said import IN_ENGLISH
 
 WIDTH = 100  # columns of a line of prose in a file; a sign of Chinese takes two
 _TARGET = re.compile(r"(?<=\]\()(?!https?:|attachment:|#)([^)\s]+)(?=\))")
-_MARK = re.compile(r"(?:[-+*>#=|]+|\d+[.)])(?: |$)")  # at the beginning of a line it would be no prose
+_MARK = re.compile(r"\d+[.)](?: |$)")  # at the beginning of a line it would be no prose
 _CHECK = re.compile(r'^check\("(\w+)"\)$', re.MULTILINE)
 
 
@@ -61,10 +60,7 @@ def _source(puzzle_id: str, language: str, root: Path) -> Path:
 
 def _cells(script: str, language: str, root: Path) -> list[tuple[str, str]]:
     there = lessons(language, root)
-    return [
-        (kind, translated(text, there, IN_ENGLISH) if kind == "markdown" else text)
-        for kind, text in script_cells(script)
-    ]
+    return [(kind, translated(text, there) if kind == "markdown" else text) for kind, text in script_cells(script)]
 
 
 def _settled(text: str, language: str, root: Path) -> str:

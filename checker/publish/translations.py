@@ -45,6 +45,7 @@ def texts(language: str, root: Path = ROOT, package: Path = PACKAGE) -> Iterator
     for room in ("puzzles", "solutions"):
         for file in sorted((root / room / language).glob("*.md")):
             yield from _lesson(file, root)
+    yield from _page(root / "docs" / f"README.{language}.md", root / "README.md")
     for file in translation.files(language, package):
         english = translation.english_of(file)
         yield from _words(file, english) if english else _sentences(file)
@@ -64,6 +65,13 @@ def _lesson(file: Path, root: Path) -> Iterator[Text]:
     english = {mark(block): block for block in paragraphs_of(source)}
     for one in english.keys() - elsewhere | there.keys():
         yield Text(file, one, english.get(one, ""), there.get(one, ""))
+
+
+def _page(file: Path, source: Path) -> Iterator[Text]:
+    """What a page has translated of another one: it need not be all of it."""
+    english = {mark(block): block for block in blocks(source.read_text(encoding="utf-8"))} if file.exists() else {}
+    for one, said in translation.paragraphs(file.read_text(encoding="utf-8")).items() if file.exists() else ():
+        yield Text(file, one, english.get(one, ""), said)
 
 
 def _words(file: Path, source: Path) -> Iterator[Text]:

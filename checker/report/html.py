@@ -151,7 +151,7 @@ def _properties(verdict: Verdict) -> str:
     for p in verdict.properties:
         sign = words.mark(verdict, p)
         reason = words.why(p)
-        told = f'{escape(p.title)}<span style="{_FAINT}">{escape(said(f": {reason}")) if reason else ""}</span>'
+        told = f'{escape(p.title)}<span style="{_FAINT}">{escape(said(": ") + reason) if reason else ""}</span>'
         rows.append(
             f'<tr style="background:none"><td style="{_CELL}">{sign}</td><td style="{_CELL}">{told}</td>'
             f'<td style="{_CELL};text-align:right">{words.worth(verdict, p)}</td></tr>'

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from checker.course.language import ENGLISH, spoken
-from checker.course.translation import phrasebook
+from checker.course.translation import IN_ENGLISH, phrasebook
 from checker.course.verdict import Finding, Verdict
 
-IN_ENGLISH = "（英文）"  # before what has not been translated
+_LINE = re.compile(r"\S(?:.*\S)?")
 _OTHER = re.compile("[\u3000-\u9fff]")  # it has been put into another language already
 
 
@@ -18,7 +18,10 @@ def said(english: str) -> str:
     """A sentence of ours in the language that is spoken; as it is where that lacks it."""
     if spoken() == ENGLISH or not english:
         return english
-    return phrasebook(spoken()).said(english) or english
+    book = phrasebook(spoken())
+    if (whole := book.said(english)) is not None:
+        return whole
+    return _LINE.sub(lambda line: book.said(line[0]) or line[0], english)  # some lines may be known, or indented
 
 
 def translated(verdict: Verdict) -> Verdict:

@@ -22,7 +22,7 @@ class Words(Text):
 
     def wrap(self, console: Console, width: int, **how: Any) -> Lines:
         """The lines of a text, each at most `width` columns wide: a sign of Chinese takes two."""
-        if not has_wide(self.plain):
+        if not has_wide(self.plain) or how.get("no_wrap"):
             return super().wrap(console, width, **how)
         found = Lines()
         for line in self.split(allow_blank=True):
@@ -34,6 +34,11 @@ class Words(Text):
 
 class Screen(Console):
     """A console that says each sentence, and what is in the cells of tables, in the language that is spoken."""
+
+    def print(self, *objects: Any, **how: Any) -> None:
+        """The same as rich's, which would make one text of several."""
+        shown = (self.render_str(one) if isinstance(one, str) else one for one in objects)
+        super().print(*(Group(one) if isinstance(one, Words) else one for one in shown), **how)
 
     def render_str(self, text: str, *, style: str | Style = "", **_: Any) -> Text:
         """Plain text, without markup, in that language."""

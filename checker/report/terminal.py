@@ -152,7 +152,7 @@ def _properties(verdict: Verdict) -> RenderableType:
         sign = Text(words.mark(verdict, p), style="green" if p.passed else "red")
         text = Words(p.title)
         if reason := words.why(p):
-            text.append(said(f": {reason}"), style="dim")
+            text.append(said(": ") + reason, style="dim")
         table.add_row(sign, text, words.worth(verdict, p))
     return table
 

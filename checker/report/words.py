@@ -115,7 +115,7 @@ def place(verdict: Verdict, finding: Finding) -> str:
     if where.line is not None:
         role = said(f"where {_stored(where, 'stored')}") if where.stored == where.line else where.role
         spotted = spot(verdict.file, where)
-        parts.append(said(f"{spotted} ({role})") if role else spotted)
+        parts.append(f"{spotted}{said(' (')}{role}{said(')')}" if role else spotted)
     if where.stored not in (None, where.line):
         parts.append(said(f"{_stored(where, 'stores')} in line {where.stored}"))
     if where.case is not None:

@@ -54,9 +54,9 @@
 # 素。在本课程里，下一列总在 1 个元素之后。下一行在 `x.stride(0)` 个元素之后，是 5 而不是 3，kernel 拿
 # 到的 `x_row_stride` 就是这个数。所以第 `row` 行从 `x_ptr + row * x_row_stride` 开始。
 #
-# 一个程序负责一行，`row = tl.program_id(0)`。整行放进一个块，块的长度是二的幂：行长 3，块长就是 4。于
-# 是 `cols`，即覆盖这个块的 `tl.arange`，每一列有一个 lane，而从 `n_cols` 起的 lane 不是列，叫作*填充
-# *。掩码拿 `cols` 和 `n_cols` 比较（用偏移不行：5 已经大于 3），填充里放什么由 `other` 决定。
+# 一个程序负责一行，`row = tl.program_id(0)`。整行放进一个块，块的长度是 2 的幂：行长 3，块长就是 4。
+# 于是 `cols`，即覆盖这个块的 `tl.arange`，每一列有一个 lane，而从 `n_cols` 起的 lane 不是列，叫作*填
+# 充*。掩码拿 `cols` 和 `n_cols` 比较（用偏移不行：5 已经大于 3），填充里放什么由 `other` 决定。
 #
 # 把一个块变成一个数，要用*归约*，例如 `tl.sum(block, axis=0)`。`axis` 就是 PyTorch 的 `dim`，一维的块
 # 只有轴 0。填充也会加进去。求和用 fp32：fp16 最大到 65504，而且从 2048 起只有偶数，所以 2048 + 1 =
@@ -96,7 +96,7 @@
 # | `x_ptr`, `y_ptr` | 指向 x 和 y 首元素的指针，形状 `(n_rows, n_cols)`，fp32、fp16 或 bf16 |
 # | `x_row_stride`, `y_row_stride` | 从一行开头到下一行开头的元素数，至少为 `n_cols`；x 和 y 的可以不同 |
 # | `n_cols` | 行的长度，至少为 1 |
-# | `BLOCK_SIZE` | 二的幂，至少为 `n_cols` |
+# | `BLOCK_SIZE` | 2 的幂，至少为 `n_cols` |
 #
 # 用 fp32 计算（加载后立刻 `x.to(tl.float32)`）；`tl.store` 会转换回 y 的类型。可以认定 $|x| \le 80$
 # （个别元素可以是 $-\infty$，kernel 里写作 `-float("inf")`），所以指数值不会上溢，它们的和也不会。

@@ -53,7 +53,7 @@
 # **`tl.program_id(0)`** 是这个程序在网格第一维上的编号：0、1 或 2。程序之间的差别仅此而已。
 #
 # **`tl.arange(0, BLOCK_SIZE)`** 是 0 1 2 3 这样一个*块*：一个名字，多个值，每个 *lane* 里一个。块的长
-# 度必须是二的幂。算术运算逐 lane 计算，和张量的逐元素运算一样；一个数和块运算时，与每个 lane 各算一
+# 度必须是 2 的幂。算术运算逐 lane 计算，和张量的逐元素运算一样；一个数和块运算时，与每个 lane 各算一
 # 次。
 #
 # **`tl.load(x_ptr + offsets)`**：指针加上一块偏移，得到一块地址；`x_ptr + 1` 是下一个元素，不是下一个
@@ -80,7 +80,7 @@
 # | `x_ptr`, `y_ptr` | 指向 x 和 y 首元素的指针；x 和 y 是长度为 `n` 的向量，同为 fp32、同为 fp16 或同为 bf16 |
 # | `z_ptr` | 指向 z 首元素的指针；z 的长度和类型与 x、y 相同，由 kernel 写入 |
 # | `n` | 向量的长度，至少为 1 |
-# | `BLOCK_SIZE` | 每个程序的元素数，二的幂 |
+# | `BLOCK_SIZE` | 每个程序的元素数，2 的幂 |
 #
 # 向量里相邻元素相距 1 个元素。向量的元素可以多于 $2^{31}$ 个，32 位到那里就用尽了：为此，本课程的每个
 # 骨架里都写好了 `.to(tl.int64)`，你不用再管。
@@ -265,7 +265,7 @@ def vector_add(x, y):
 # |---|---|
 # | `x[i:j]` | `tl.load(x_ptr + offsets, mask=mask, other=0.0)` |
 # | `y[i:j] = values` | `tl.store(y_ptr + offsets, values, mask=mask)` |
-# | `torch.arange(0, 4)` | `tl.arange(0, BLOCK_SIZE)`，长度是事先已知的二的幂 |
+# | `torch.arange(0, 4)` | `tl.arange(0, BLOCK_SIZE)`，长度是事先已知的 2 的幂 |
 # | `x + y`, `2 * x`, `offsets < n` | 写法相同，逐 lane 计算 |
 # | `(a < n) & (b > 0)` | 写法相同，括号也要 |
 # | `x.float()`, `x.half()`, `i.long()` | `x.to(tl.float32)`、`x.to(tl.float16)`、`i.to(tl.int64)` |

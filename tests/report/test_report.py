@@ -14,6 +14,8 @@ from rich.console import Console
 
 from checker.check import Terms, check
 from checker.course.clean import clean, cleaned
+from checker.course.columns import columns
+from checker.course.language import CHINESE, speaking
 from checker.course.verdict import Finding, PropertyResult, Status, Verdict, Where
 from checker.report.as_json import as_dict, dumps
 from checker.report.terminal import overview, show
@@ -47,6 +49,8 @@ def test_reports_fit_the_terminal(wrong: list[Verdict], width: int) -> None:
     for verdict in wrong:
         for line in shown(verdict, width).split("\n"):
             assert len(line) <= width
+        with speaking(CHINESE):
+            assert all(columns(line) <= width for line in shown(verdict, width).split("\n"))
 
 
 def test_what_is_typed_or_opened_is_never_cut_off() -> None:

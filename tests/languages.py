@@ -1,0 +1,39 @@
+"""What must be the same in every language: names, places, numbers and code of a report."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from checker.course.language import CHINESE, speaking
+from checker.course.translation import IN_ENGLISH, facts
+from checker.course.verdict import Verdict
+from checker.report.html import html
+from checker.report.said import translated, unsaid
+from checker.report.screen import plain
+from checker.report.terminal import report
+
+IN_CHINESE = ("w1", "p1", "p2", "p3", "p4", "a1", "p5", "p6", "p7")
+WIDE = 100_000  # columns: no line is broken
+
+
+def assert_the_same_in_chinese(verdict: Verdict) -> None:
+    """All of a verdict on a puzzle of the spine has Chinese words, which say the same."""
+    english = plain(report(verdict), WIDE)
+    with speaking(CHINESE):
+        assert unsaid(verdict) == []
+        other, chinese = translated(verdict), plain(report(verdict), WIDE)
+        assert IN_ENGLISH not in html(verdict)
+    for one, two in zip(verdict.findings, other.findings, strict=True):
+        assert (one.id, one.status, one.where.line, one.where.source) == (
+            two.id,
+            two.status,
+            two.where.line,
+            two.where.source,
+        )
+        assert "{" not in two.title + two.explanation + two.question
+    assert numbers(english) == numbers(chinese), (english, chinese)
+
+
+def numbers(report: str) -> Counter[str]:
+    """The numbers of a report, with code and names of things."""
+    return facts(report)

@@ -1,0 +1,108 @@
+"""Lessons and words in other languages say what the English says, and what is built of them is up to date."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from checker import catalog
+from checker.course import places
+from checker.course.columns import columns, has_wide
+from checker.course.language import CHINESE, speaking
+from checker.course.lesson import emptied, hints, kernel_cell, script_cells
+from checker.course.translation import IN_ENGLISH
+from checker.publish import localised, translations
+from checker.publish.hosted import hosted
+from checker.publish.start import start_notebook
+from tests.conftest import ROOT
+from tests.languages import IN_CHINESE
+
+TEXTS = [text for text in translations.texts(CHINESE) if not text.stale]
+LINK = re.compile(r"\]\((?!https?:|attachment:|#)([^)\s#]+)")
+
+
+def test_each_text_has_the_numbers_code_and_holes_of_its_english() -> None:
+    assert len(TEXTS) > 1000
+    differing = {
+        f"{text.file.name}: {text.key or text.mark}": text.differences
+        for text in TEXTS
+        if text.differences and text.file.parent != ROOT / "docs"
+    }
+    assert differing == {}
+
+
+def test_the_glossary_is_kept() -> None:
+    words = translations.banned(CHINESE)
+    assert "瓦片" in words and len(words) > 40
+    assert [(text.file.name, word) for text in TEXTS for word in words if word in text.other] == []
+
+
+def test_a_number_that_differs_a_stale_text_and_one_that_is_missing_are_seen(tmp_path: Path) -> None:
+    for folder, name, said in (("puzzles", "a.py", "# %% [markdown]\n# One is 1.\n#\n# Two is 2.\n"),):
+        (tmp_path / folder / "zh").mkdir(parents=True)
+        (tmp_path / folder / name).write_text(said)
+    one = translations.translation.mark("One is 1.")
+    (tmp_path / "puzzles" / "zh" / "a.md").write_text(f"<!-- {one} -->\n是 3。\n\n<!-- 00000000 -->\n没有了。\n")
+    found = {text.mark: text for text in translations.texts(CHINESE, tmp_path, tmp_path)}
+    assert found[one].differences == ["1", "+3"] and not found[one].stale
+    assert found["00000000"].stale and found["00000000"].english == ""
+    assert [text.english for text in found.values() if not text.other] == ["Two is 2."]
+
+
+@pytest.mark.parametrize("puzzle_id", IN_CHINESE)
+def test_a_lesson_in_chinese_has_the_same_code_and_is_up_to_date(puzzle_id: str) -> None:
+    puzzle = catalog.load(puzzle_id)
+    english = emptied(places.script(puzzle_id).read_text(encoding="utf-8"), puzzle)
+    assert localised.languages(puzzle_id) == [CHINESE]
+    path, there = places.script(puzzle_id, language=CHINESE), dict(localised.built(english, puzzle))
+    chinese = emptied(path.read_text(encoding="utf-8"), puzzle)
+    assert chinese == there[path], "run: python -m checker build"
+    cells, others = script_cells(english), script_cells(chinese)
+    for (kind, one), (other_kind, two) in zip(cells, others, strict=True):
+        assert kind == other_kind
+        if kind == "code":
+            assert two.replace(', language="zh"', "") == one
+    assert f'check("{puzzle_id}", language="zh")' in chinese
+    assert len(hints(cells)) == len(hints(others))
+    prose = (line for kind, text in others if kind == "markdown" for line in text.split("\n"))
+    assert all(columns(line) <= localised.WIDTH for line in prose if has_wide(line) and line[0] not in "|!#<")
+    notebook = places.notebook(puzzle_id, language=CHINESE)
+    found, made = (json.loads(text)["cells"] for text in (notebook.read_text(encoding="utf-8"), there[notebook]))
+    stub = kernel_cell([(cell["cell_type"], "".join(cell["source"])) for cell in made], puzzle)
+    for number, (one, two) in enumerate(zip(found, made, strict=True)):
+        assert number == stub or "".join(one["source"]) == "".join(two["source"]), "run: python -m checker build"
+        assert one.get("attachments") == two.get("attachments")
+
+
+def test_the_first_notebook_in_chinese_is_up_to_date() -> None:
+    path = places.start(language=CHINESE)
+    assert path.read_text(encoding="utf-8") == hosted(start_notebook(CHINESE), "zh/00_start_here.ipynb")
+
+
+def test_links_of_lessons_in_chinese_lead_somewhere() -> None:
+    for path in (*(ROOT / "puzzles" / "zh").glob("*.py"), *(ROOT / "notebooks" / "zh").glob("*.ipynb")):
+        text = path.read_text(encoding="utf-8")
+        cells = json.loads(text)["cells"] if path.suffix == ".ipynb" else []
+        prose = "".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown") if cells else text
+        for target in LINK.findall(re.sub(r"```.*?```|`[^`]*`", "", prose, flags=re.DOTALL)):
+            if path.suffix == ".ipynb" or target.endswith((".md", ".py", ".svg")):
+                assert (path.parent / target).exists(), (path.name, target)
+
+
+def test_all_of_the_spine_is_translated() -> None:
+    """As it is published; while English changes, lint counts, and nothing fails but this."""
+    for puzzle_id in IN_CHINESE:
+        assert IN_ENGLISH not in places.script(puzzle_id, language=CHINESE).read_text(encoding="utf-8"), puzzle_id
+
+
+def test_a_learners_own_file_is_the_one_in_the_language_that_is_spoken() -> None:
+    assert places.own("p1") == places.script("p1")
+    with speaking(CHINESE):
+        assert places.own("p1") == ROOT / "puzzles" / "zh" / "p1_naive_softmax.py"
+        assert places.own("w2") == places.script("w2")
+        assert places.own_notebook("p1").parent.name == "zh" and places.own_start().parent.name == "zh"
+        assert places.files("p1")[0] == places.own("p1")
+    assert {path.parent.name for path in places.files("p1")} == {"puzzles", "notebooks", "zh"}
