@@ -23,7 +23,7 @@ from checker.course.misconception import Writes
 from checker.course.places import figures, notebook, solution, start, stubs
 from checker.course.puzzle import Suspect, Suspects
 from checker.course.verdict import Status
-from checker.publish.build import BUILT, page_text
+from checker.publish.build import BUILT, language_of, page_text
 from checker.publish.hosted import hosted
 from checker.publish.start import start_notebook
 from checker.submission.read import from_file
@@ -129,7 +129,7 @@ def test_the_shipped_stubs_are_up_to_date(puzzle_id: str, tmp_path: Path) -> Non
 @pytest.mark.parametrize("name", BUILT)
 def test_the_pages_are_up_to_date(name: str) -> None:
     page = (ROOT / name).read_text()
-    assert page == page_text(page), "run: python -m checker build"
+    assert page == page_text(page, language=language_of(ROOT / name)), "run: python -m checker build"
 
 
 def test_the_readme_lists_every_puzzle() -> None:
@@ -287,7 +287,9 @@ def test_a_number_is_a_stride_or_a_size_whose_products_are_watched(puzzle_id: st
 
 
 # What runs on a GPU, in processes of its own, and what trains. Nothing else may wait for torch.
-WITH_TORCH = {f"box/inside/{name}.py" for name in ("autograd", "functions", "pytorch")}
+WITH_TORCH = {
+    f"box/inside/{name}.py" for name in ("autograd", "card", "functions", "launching", "own", "own_kernels", "pytorch")
+}
 WITH_TORCH |= {"bench/inside/child.py", "bench/inside/peers.py"}
 WITH_TORCH |= {"train/kernels.py", "train/run.py", "train/session.py", "train/speed.py"}
 BEHIND_THE_WALL = {*sys.stdlib_module_names, "checker", "numpy", "triton", "torch"}

@@ -13,7 +13,9 @@ from tests.conftest import ROOT
 from tests.kernels import kernels
 
 ROOMS = [ROOT / room for room in ("docs", "benchmarks", "solutions")]
-PAGES = sorted({*ROOT.glob("*.md"), *(page for room in ROOMS for page in room.rglob("*.md"))})
+PAGES = sorted(
+    {*ROOT.glob("*.md"), *(page for room in ROOMS for page in room.rglob("*.md") if page.parent.name != "zh")}
+)
 LESSONS = [places.script(puzzle_id) for puzzle_id in ladder.RUNGS]
 LINK = re.compile(r"!?\[([^\]]*)\]\(([^)\s]+)\)")
 IMAGE = re.compile(r'<img src="([^"]*)"(?:[^>]* alt="([^"]*)")?')

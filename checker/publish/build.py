@@ -57,6 +57,11 @@ def page_text(page: str, root: Path = ROOT, language: str = ENGLISH) -> str:
     return page
 
 
+def language_of(page: Path) -> str:
+    """The language of a page: README.zh.md is in Chinese."""
+    return next((code for code in LANGUAGES if page.name.endswith(f".{code}.md")), ENGLISH)
+
+
 def with_parts(script: str, root: Path = ROOT) -> str:
     """A puzzle's text with what it shares with other lessons, which stands in `docs/parts/` once, between its marks."""
     for part in sorted((root / PARTS).glob("*.md")):
@@ -70,10 +75,7 @@ def with_parts(script: str, root: Path = ROOT) -> str:
 def build(root: Path = ROOT) -> list[Path]:
     """Write every built file that is not up to date; return those."""
     pages = [root / name for name in BUILT if (root / name).exists()]
-    wanted = {page: page_text(page.read_text(encoding="utf-8"), root).encode() for page in pages}
-    for language in LANGUAGES:
-        if (path := root / "docs" / f"README.{language}.md").exists():
-            wanted[path] = page_text(path.read_text(encoding="utf-8"), root, language).encode()
+    wanted = {page: page_text(page.read_text(encoding="utf-8"), root, language_of(page)).encode() for page in pages}
     wanted |= pictures(root, EXAMPLES["refused"])
     for language in LANGUAGES:
         path = places.start(root, language)

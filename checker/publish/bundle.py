@@ -27,7 +27,7 @@ BACKGROUND = (
     *("docs/background/*.md", "docs/figures/*.svg", "docs/sources.md", "docs/own.md"),
     "benchmarks/results/speed.md",
 )
-PAGES = ("README.md", "docs/guide.md")  # parts are built, and parts are for the full course only
+PAGES = ("README.md", "docs/guide.md", "docs/README.zh.md")  # parts are built, and parts are for the full course only
 ASSISTANTS = "checker/publish/AGENTS.md"  # at the top of the archive: here its rules would hold for authors, too
 BACKEND = 'build-backend = "backend"\nbackend-path = ["checker/publish/wheel"]\n'  # which lies in the full course
 FULL_COURSE = re.compile(r"<!-- full course -->\n.*?<!-- /full course -->\n", re.DOTALL)  # what students do not get

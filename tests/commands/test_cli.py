@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -18,6 +19,7 @@ import pytest
 from checker import catalog
 from checker.box.parent import gpu_missing
 from checker.course import ladder
+from checker.course.columns import has_wide
 from checker.course.lesson import emptied
 from checker.course.status import Misuse
 from checker.course.verdict import Status, Verdict
@@ -422,3 +424,35 @@ def test_who_stops_us_when_all_is_done_stops_nothing() -> None:
     words = [sys.executable, "-c", f"{at_the_end}from checker.commands.cli import main; main()", "--help"]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "") and "check" in done.stdout
+
+
+WRONG = str(ROOT / "tests" / "wrong" / "p1_padding_loaded_as_zero.py")
+
+
+def test_a_command_speaks_the_language_that_is_asked_for_and_json_does_not_change(tmp_path: Path) -> None:
+    told = {}
+    for language in ("en", "zh_CN.UTF-8"):
+        path = tmp_path / f"{language}.json"
+        done = run("check", "p1", "--file", WRONG, "--no-compile", "--json", str(path), LANGUAGE=language)
+        told[language] = json.loads(path.read_text())
+        assert done.returncode == 1 and "[sums-padded-lanes]" in done.stdout
+        assert ("部分正确" in done.stdout) == (language != "en") == ("想一想：" in done.stdout)
+    one, two = (dict(verdict, runs=[dict(run, seconds=0) for run in verdict["runs"]]) for verdict in told.values())
+    assert one == two and one["findings"][0]["title"] == "The padding is counted in the sum"
+
+
+@pytest.mark.parametrize("arguments", ["predict p1", "check --help", "check nosuch", "hint p1 --again", "progress"])
+def test_what_a_learner_types_is_answered_in_chinese(arguments: str) -> None:
+    """All of it but names and what click says itself."""
+    done = run(*arguments.split(), LANGUAGE="zh")
+    lines = [line for line in (done.stdout + done.stderr).split("\n") if re.search("[a-z]{3} [a-z]{3}", line)]
+    assert has_wide(done.stdout + done.stderr)
+    assert not [
+        line for line in lines if not has_wide(line) and not line.startswith(("Usage", "  make", "Error", "  -h"))
+    ]
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_terminal_that_cannot_show_chinese_gets_english_and_a_sentence(encoding: str) -> None:
+    done = run("check", "p1", "--file", WRONG, "--no-compile", LANGUAGE="zh", PYTHONIOENCODING=encoding)
+    assert "partly right" in done.stdout and done.stderr.count("This terminal cannot show Chinese") == 1
