@@ -56,7 +56,8 @@ def _translated(command: click.Command) -> click.Command:
 
     parts = inspect.cleandoc(command.help or "").split("\n\n")
     command.help = "\n\n".join(said(part if part.startswith("\b") else " ".join(part.split())) for part in parts)
-    command.short_help = command.help.partition("。")[0]
+    if "。" in command.help:
+        command.short_help = command.help.partition("。")[0]
     for option in command.params:
         if isinstance(option, click.Option) and option.help:
             option.help = said(option.help)
@@ -109,7 +110,7 @@ def main() -> NoReturn:
         choose(ENGLISH)
         click.echo("This terminal cannot show Chinese, so what follows is in English.", err=True)
     try:
-        cli.main(standalone_mode=False)
+        _translated(cli).main(standalone_mode=False)
         sys.exit(ExitStatus.ACCEPTED)
     except click.exceptions.Exit as end:
         sys.exit(end.exit_code)
