@@ -281,7 +281,7 @@ run(matmul_kernel, a_ptr=a, b_ptr=b, c_ptr=c, **strides, **sizes, grid=(1, 1))
 # PUZZLE=a1 EVERY=1` 会在你自己的 GPU 上测这两种情况。
 #
 # NVIDIA GPU 的矩阵单元不能直接处理 fp32。遇到 fp32 分块，`tl.dot` 先舍入到 TF32，它与 fp16 一样保留
-# 11 位二进制有效数字。`tl.dot(a, b, input_precision="ieee")` 则不舍入。两种写法检查器都算通过。
+# 11 位二进制有效位。`tl.dot(a, b, input_precision="ieee")` 则不舍入。两种写法检查器都算通过。
 #
 # ## 延伸阅读
 #
