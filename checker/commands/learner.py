@@ -21,7 +21,7 @@ from checker.course.edits import changes
 from checker.course.puzzle import Puzzle
 from checker.course.saving import replace_whole
 from checker.course.status import ExitStatus, Misuse
-from checker.learner import hints, standing, stub
+from checker.learner import hints, record, standing, stub
 from checker.learner import predict as predictions
 from checker.learner.bugs import Bug, bugs_of
 from checker.learner.practice import checked, fault, held_back
@@ -117,6 +117,8 @@ def progress() -> None:
     ahead = found.progress.next_open()
     if ahead is not None:
         screen.say(console, standing.NEXT, places.shown(places.own(ahead)))
+    if kept := [*record.summary()]:
+        screen.say(console, f"\nIn {record.NAME}, which you may send:", *map(said, kept))
 
 
 @click.command()

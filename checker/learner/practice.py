@@ -22,7 +22,7 @@ from checker.course.places import INSTALLED, ROOT, files, holds_course, is_own, 
 from checker.course.places import own as mine
 from checker.course.status import TRACEBACK_VARIABLE, Misuse
 from checker.course.verdict import Finding, Status, Verdict
-from checker.learner import progress
+from checker.learner import progress, record
 from checker.learner.progress import Entry, Opened
 from checker.learner.solution import typed
 from checker.report.words import MOST_FINDINGS
@@ -123,6 +123,8 @@ def for_learner(verdict: Verdict, path: Path | None) -> Verdict:
     if verdict.runs:
         _insist_on_accepted(verdict.puzzle, verdict.accepted)
     own = path is not None and is_own(path, verdict.puzzle)
+    if own:
+        record.noted(verdict)
     if not verdict.accepted:
         return _in_steps(verdict, verdict.puzzle) if own else verdict
     found = None
