@@ -36,6 +36,7 @@ from checker.course import words
 from checker.course.language import ENGLISH
 from checker.course.places import PACKAGE, ROOT
 
+PROSE = ("puzzles", "solutions", "docs/site")  # each has a folder of a language, with paragraphs of what lies in it
 _ENTRY = re.compile(r"^# (.+)\n(.+)$", re.MULTILINE)
 _MARKED = re.compile(r"^(# [a-z0-9/-]+) @([0-9a-f]{8})(?=:|$)", re.MULTILINE)
 _PARAGRAPH = re.compile(r"^<!-- ([0-9a-f]{8}) -->\n(.*?)\s*(?=^<!-- [0-9a-f]{8} -->\n|\Z)", re.DOTALL | re.MULTILINE)
@@ -222,8 +223,8 @@ def sentences(path: Path) -> list[tuple[str, str]]:
 
 @cache
 def lessons(language: str, root: Path = ROOT) -> dict[str, str]:
-    """The paragraphs of all lessons and walk-throughs in a language, by the marks of the English."""
-    rooms = ("puzzles", "solutions") if language != ENGLISH else ()
+    """The paragraphs of all lessons, walk-throughs and pages in a language, by the marks of the English."""
+    rooms = PROSE if language != ENGLISH else ()
     found = (path for room in rooms for path in sorted((root / room / language).glob("*.md")))
     return {key: text for path in found for key, text in paragraphs(path.read_text(encoding="utf-8")).items()}
 

@@ -42,7 +42,7 @@ class Text:
 
 def texts(language: str, root: Path = ROOT, package: Path = PACKAGE) -> Iterator[Text]:
     """All of what has a file in this language, and what this file has more."""
-    for room in ("puzzles", "solutions"):
+    for room in translation.PROSE:
         for file in sorted((root / room / language).glob("*.md")):
             yield from _lesson(file, root)
     for file in translation.files(language, package):
