@@ -229,6 +229,15 @@ def lessons(language: str, root: Path = ROOT) -> dict[str, str]:
     return {key: text for path in found for key, text in paragraphs(path.read_text(encoding="utf-8")).items()}
 
 
+def of_pages(language: str, *folders: Path) -> dict[str, str]:
+    """What the scripts of pages in some folders say, each in English and in a language: `zh.md` beside them.
+
+    They look it up as it stands; no report does, so that it is in no phrasebook. Nothing in English.
+    """
+    files = (folder / f"{language}.md" for folder in folders)
+    return {english: other for file in files if language != ENGLISH for english, other in sentences(file)}
+
+
 def files(language: str, package: Path = PACKAGE) -> list[Path]:
     """The files with words and sentences in a language."""
     return sorted(package.rglob(f"*.{language}.md"))

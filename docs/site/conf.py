@@ -10,9 +10,12 @@ from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.application import Sphinx
 
+from checker.browser.words import BUTTONS
+from checker.course import translation
 from checker.course.language import ENGLISH, LANGUAGES, spoken
 from checker.publish.site.front import TOP
 from checker.report.said import said
+from checker.trace.page import LANGUAGE, PARTS, sentences
 
 project = "From softmax to FlashAttention"
 html_title = project
@@ -32,6 +35,13 @@ html_copy_source = html_show_sourcelink = html_show_copyright = False
 
 # Wider than a narrow screen, they scroll: then one has to be able to reach them without a mouse.
 SCROLLING = re.compile(r'<pre>|<div class="(?:table|math)-wrapper[^>]*>')
+
+# What the theme says in English whatever the language is.
+THEME = re.compile(
+    r'(?<=[">])(?:Toggle site navigation sidebar|Toggle table of contents sidebar|Toggle Light / Dark / Auto color theme'
+    r'|Skip to content|Back to top|On this page|Home|Contents|Menu|Expand|Light mode|Dark mode'
+    r'|Auto light/dark, in light mode|Auto light/dark, in dark mode)(?=["<])'
+)
 
 GATE = """
 <div class="solution-gate">
@@ -74,8 +84,16 @@ def switch(sources: Path, page: str, top: str) -> str:
     there = page if (sources.parent / other / f"{page}.md").exists() else "index"
     target = f"{top}{'' if other == ENGLISH else f'{other}/'}{there}.html"
     front = " data-front" * (page == "index")
-    code = {"zh": "zh-CN"}.get(other, other)
+    code = LANGUAGE.get(other, other)
     return f'<a class="language" href="{target}" lang="{code}" data-language="{other}"{front}>{LANGUAGES[other]}</a>'
+
+
+def table() -> str:
+    """What the page's scripts say in its language, if that is not English."""
+    if spoken() == ENGLISH:
+        return ""
+    said_by = translation.of_pages(spoken(), Path(__file__).with_name("app"), PARTS)
+    return sentences(said_by | {name: said(name) for name in BUTTONS})
 
 
 def finish(app: Sphinx, pagename: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
@@ -84,8 +102,10 @@ def finish(app: Sphinx, pagename: str, template: str, context: dict[str, Any], d
     And what there is once for all languages: links to it count from the top of the site.
     """
     top = "../" * (pagename.count("/") + (spoken() != ENGLISH))
-    context |= {"top": top, "switch": switch(Path(app.srcdir), pagename, top), "said": said}
-    tree = context["furo_navigation_tree"].replace('role="heading"', 'role="heading" aria-level="2"').replace(TOP, top)
+    context |= {"top": top, "switch": switch(Path(app.srcdir), pagename, top), "said": said, "table": table()}
+    context["of_theme"] = lambda text: THEME.sub(lambda words: said(words[0]), text)
+    tree = context["furo_navigation_tree"].replace('role="heading"', 'role="heading" aria-level="2"')
+    tree = tree.replace(f'class="reference external" href="{TOP}', f'class="reference internal" href="{top}')
     # The puzzles' entries begin with their IDs.
     context["furo_navigation_tree"] = re.sub(r"<li( [^>]*>\s*<a [^>]*>([a-z]\d+) )", r'<li data-puzzle="\2"\1', tree)
     if doctree is None:

@@ -39,7 +39,7 @@ def build(folder: Path, root: Path = ROOT, *, beside: bool = True) -> None:
             pages.write(sources / language, root, language)
         for language in LANGUAGES:
             _make(sources / language, site, root, language)
-        shutil.copytree(root / SOURCES / "app", site / "app")
+        shutil.copytree(root / SOURCES / "app", site / "app", ignore=shutil.ignore_patterns("*.md"))
         shutil.copyfile(root / SOURCES / "sw.js", site / "sw.js")
         of_page = PACKAGE / "trace" / "step"  # as a notebook's frame and a terminal's file have it
         for path in (*of_page.glob("*.js"), *of_page.glob("*.css")):

