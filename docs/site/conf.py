@@ -37,11 +37,12 @@ html_copy_source = html_show_sourcelink = html_show_copyright = False
 SCROLLING = re.compile(r'<pre>|<div class="(?:table|math)-wrapper[^>]*>')
 
 # What the theme says in English whatever the language is.
-THEME = re.compile(
-    r'(?<=[">])(?:Toggle site navigation sidebar|Toggle table of contents sidebar|Toggle Light / Dark / Auto color theme'
-    r'|Skip to content|Back to top|On this page|Home|Contents|Menu|Expand|Light mode|Dark mode'
-    r'|Auto light/dark, in light mode|Auto light/dark, in dark mode)(?=["<])'
+THEME = (
+    *("Toggle site navigation sidebar", "Toggle table of contents sidebar", "Toggle Light / Dark / Auto color theme"),
+    *("Skip to content", "Back to top", "On this page", "Home", "Contents", "Menu", "Expand", "Light mode", "Dark mode"),
+    *("Auto light/dark, in light mode", "Auto light/dark, in dark mode"),
 )
+OF_THEME = re.compile(rf'(?<=[">])(?:{"|".join(THEME)})(?=["<])')
 
 GATE = """
 <div class="solution-gate">
@@ -103,7 +104,7 @@ def finish(app: Sphinx, pagename: str, template: str, context: dict[str, Any], d
     """
     top = "../" * (pagename.count("/") + (spoken() != ENGLISH))
     context |= {"top": top, "switch": switch(Path(app.srcdir), pagename, top), "said": said, "table": table()}
-    context["of_theme"] = lambda text: THEME.sub(lambda words: said(words[0]), text)
+    context["of_theme"] = lambda text: OF_THEME.sub(lambda words: said(words[0]), text)
     tree = context["furo_navigation_tree"].replace('role="heading"', 'role="heading" aria-level="2"')
     tree = tree.replace(f'class="reference external" href="{TOP}', f'class="reference internal" href="{top}')
     # The puzzles' entries begin with their IDs.

@@ -156,7 +156,11 @@ def _pack(path: Path, root: Path, language: str) -> None:
     }
     others = {file for other in LANGUAGES if other != language for file in translation.files(other, root / "checker")}
     for room in ROOMS:
-        own = translation.files(language, root / "checker" / room) if language != ENGLISH else code(root / "checker" / room)
+        own = (
+            translation.files(language, root / "checker" / room)
+            if language != ENGLISH
+            else code(root / "checker" / room)
+        )
         files |= {file.relative_to(root).as_posix(): file.read_bytes() for file in own if file not in others}
     files |= triton.python_files() if language == ENGLISH else {}
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:

@@ -66,7 +66,9 @@ def _entry(rung: Rung, root: Path, here: bool) -> str:
     minutes = 0 if rung.pytorch else _minutes(rung, root)
     more = [said(f"about {minutes} minutes")] * bool(minutes) + [said("a lesson to read here")] * rung.pytorch
     more += [said(f"take it {rung.helps}")] * bool(rung.helps)
-    told = "".join(f"{said(', ')}{one}" for one in more) + (f"<br>{html.escape(said(rung.gives))}" if rung.gives else "")
+    told = "".join(f"{said(', ')}{one}" for one in more) + (
+        f"<br>{html.escape(said(rung.gives))}" if rung.gives else ""
+    )
     return f'<li data-puzzle="{rung.id}"{kind}>{link}<span class="more">{told}</span></li>'
 
 

@@ -12,8 +12,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from docutils.nodes import make_id
-
 from checker import catalog
 from checker.browser.words import on_page
 from checker.course import places, translation
@@ -55,11 +53,16 @@ def in_words(english: str, root: Path = places.ROOT) -> str:
     there, names, made = translation.lessons(spoken(), root), set[str](), []
     for block in translation.blocks(english):
         heading = _HEADING.match(block)
-        if heading and (name := make_id(heading[1])) not in names:
+        if heading and (name := _id(heading[1])) not in names:
             names.add(name)
             made.append(f'<a id="{name}"></a>')
         made.append(translation.translated(block, there, IN_ENGLISH))
     return "\n\n".join(made)
+
+
+def _id(heading: str) -> str:
+    """What docutils calls a heading that has nothing but Latin letters and digits."""
+    return re.sub(r"[^a-z0-9]+", "-", heading.lower()).strip("-")
 
 
 def lesson(rung: Rung, root: Path = places.ROOT) -> str:
