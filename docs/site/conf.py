@@ -39,7 +39,17 @@ SCROLLING = re.compile(r'<pre>|<div class="(?:table|math)-wrapper[^>]*>')
 # What the theme says in English whatever the language is.
 THEME = (
     *("Toggle site navigation sidebar", "Toggle table of contents sidebar", "Toggle Light / Dark / Auto color theme"),
-    *("Skip to content", "Back to top", "On this page", "Home", "Contents", "Menu", "Expand", "Light mode", "Dark mode"),
+    *(
+        "Skip to content",
+        "Back to top",
+        "On this page",
+        "Home",
+        "Contents",
+        "Menu",
+        "Expand",
+        "Light mode",
+        "Dark mode",
+    ),
     *("Auto light/dark, in light mode", "Auto light/dark, in dark mode"),
 )
 OF_THEME = re.compile(rf'(?<=[">])(?:{"|".join(THEME)})(?=["<])')
@@ -86,7 +96,8 @@ def switch(sources: Path, page: str, top: str) -> str:
     target = f"{top}{'' if other == ENGLISH else f'{other}/'}{there}.html"
     front = " data-front" * (page == "index")
     code = LANGUAGE.get(other, other)
-    return f'<a class="language" href="{target}" lang="{code}" data-language="{other}"{front}>{LANGUAGES[other]}</a>'
+    link = f'<a class="language" href="{target}" lang="{code}" data-language="{other}"{front}>{LANGUAGES[other]}</a>'
+    return f'<nav aria-label="{said("Language")}">{link}</nav>'
 
 
 def table() -> str:

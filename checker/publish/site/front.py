@@ -10,6 +10,7 @@ from pathlib import Path
 from checker.course import places
 from checker.course.ladder import LADDER, Rung
 from checker.course.lesson import prose, script_cells
+from checker.publish.site.lessons import named
 from checker.report.said import IN_ENGLISH, said
 
 CHAPTERS = {
@@ -47,7 +48,12 @@ def ladder(root: Path, there: Collection[str]) -> str:
     """
     lines = []
     for chapter, rungs in _chapters().items():
-        lines += [f"### {said(chapter)}\n", f'<ul class="chapter{" spine" * any(rung.gives for rung in rungs)}">']
+        lines += [
+            named(chapter, said(chapter)),
+            "",
+            f"### {said(chapter)}\n",
+            f'<ul class="chapter{" spine" * any(rung.gives for rung in rungs)}">',
+        ]
         lines += [_entry(rung, root, _lesson(rung) in there) for rung in rungs]
         lines.append("</ul>\n")
     return "\n".join(lines)

@@ -35,6 +35,7 @@ WORDS = {
         "：可以写在这个单元格里，要在终端里检查就写在 `puzzles/w1_vector_add.py` 里": "",
         "`run` 只能在 notebook 里用，这一课和其他课都是如此：在终端里学，就直接看答案。": "",
         "把每个 `...` 换成你的猜测。": "在 kernel 下方的“预测”里写下猜测。",
+        "把每个 `...` 换成猜测。": "在 kernel 下方的“预测”里写下猜测。",
     },
 }
 _LEFT_OUT = (
@@ -42,7 +43,7 @@ _LEFT_OUT = (
     re.compile(r"^## Hints\n.*?(?=^## )", re.DOTALL | re.MULTILINE),
 )
 _NAMED = re.compile(r'^<a id="[\w-]+"></a>\n\n', re.MULTILINE)  # headings, for JupyterLab: the site names each itself
-_HEADING = re.compile(r"^##+ (.*)$")
+_HEADING = re.compile(r"^##+ .*$")
 
 
 def in_words(english: str, root: Path = places.ROOT) -> str:
@@ -52,17 +53,21 @@ def in_words(english: str, root: Path = places.ROOT) -> str:
         return english
     there, names, made = translation.lessons(spoken(), root), set[str](), []
     for block in translation.blocks(english):
-        heading = _HEADING.match(block)
-        if heading and (name := _id(heading[1])) not in names:
-            names.add(name)
-            made.append(f'<a id="{name}"></a>')
-        made.append(translation.translated(block, there, IN_ENGLISH))
+        other = translation.translated(block, there, IN_ENGLISH)
+        if _HEADING.match(block) and block not in names:
+            names.add(block)
+            made.append(named(block, other))
+        made.append(other)
     return "\n\n".join(made)
 
 
-def _id(heading: str) -> str:
-    """What docutils calls a heading that has nothing but Latin letters and digits."""
-    return re.sub(r"[^a-z0-9]+", "-", heading.lower()).strip("-")
+def named(english: str, other: str) -> str:
+    """What stands above a heading for links that name it as in English, if it has not got this name anyhow."""
+    return f'<a id="{_slug(english)}"></a>' if _slug(english) != _slug(other) else ""
+
+
+def _slug(heading: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", re.sub("['’]", "", heading.lower())).strip("-")
 
 
 def lesson(rung: Rung, root: Path = places.ROOT) -> str:
