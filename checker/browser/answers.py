@@ -27,14 +27,16 @@ from checker.browser.words import on_page
 from checker.check import Outcome, Terms, believed, check
 from checker.check.steps import Check
 from checker.course import places
+from checker.course.language import ENGLISH, speaking
 from checker.course.status import Misuse
 from checker.course.verdict import Finding, Status, Verdict
 from checker.judge import endings
 from checker.learner import hints, practice, predict, progress
 from checker.report.html import html
+from checker.report.said import said, translated
 from checker.report.words import MOST_FINDINGS
 from checker.submission.read import Unreadable
-from checker.trace import chart, stepped
+from checker.trace import as_data, chart, stepped
 from checker.trace.run import traced
 
 _HOST = Host(here=True)
@@ -44,22 +46,27 @@ Answer = dict[str, Any]
 
 
 def answered(request: str, alive: Callable[[int, int, str], object] = lambda *_: None) -> str:
-    """The answer to a request, whatever comes of it: JSON both. A fault of ours is a verdict, too.
+    """The answer to a request, whatever comes of it, in its language: JSON both. A fault of ours is a verdict, too.
 
     `alive` is called after each launch, with how many of all are done, and what it was about: so whoever waits knows
     that all is well.
     """
-    here.alive = alive
     asked = json.loads(request)
+    here.alive = lambda done, every, about: alive(done, every, said(about))
+    with speaking(asked.get("language", ENGLISH)):
+        return json.dumps(_answer(asked))
+
+
+def _answer(asked: dict[str, Any]) -> Answer:
     puzzle_id = asked["puzzle"]
     try:
         _take_over(asked["drafts"], asked["progress"])
         answer = _VERBS[asked["verb"]](puzzle_id, asked)
     except (Misuse, Unreadable) as problem:
-        answer = {"problem": on_page(str(problem))}
+        answer = {"problem": on_page(said(str(problem)))}
     except Exception as error:
         answer = _shown(practice.fault(puzzle_id, error))
-    return json.dumps(answer | {"progress": _line(puzzle_id)})
+    return answer | {"progress": _line(puzzle_id)}
 
 
 def _take_over(written: dict[str, str], lines: dict[str, str]) -> None:
@@ -126,10 +133,10 @@ def _predict(puzzle_id: str, asked: dict[str, Any]) -> Answer:
     guesses = predict.guesses_of(puzzle, asked["guesses"])
     outcome = _outcome(puzzle_id, asked)
     if not outcome.verdict.accepted:
-        return {"problem": f"{predict.not_accepted(puzzle).removesuffix(' Check it first:')} Press Check first."}
+        return {"problem": said(f"{predict.not_accepted(puzzle).removesuffix(' Check it first:')} Press Check first.")}
     answers = predict.answered(puzzle, outcome, guesses, _HOST)
-    said = predict.shown(puzzle, answers, predict.noted(puzzle, answers, places.script(puzzle_id)))
-    return {"html": "".join(f'<p class="{line.kind}">{escape(line.text)}</p>' for line in said)}
+    lines = predict.shown(puzzle, answers, predict.noted(puzzle, answers, places.script(puzzle_id)))
+    return {"html": "".join(f'<p class="{line.kind}">{escape(said(line.text))}</p>' for line in lines)}
 
 
 def _trace(puzzle_id: str, asked: dict[str, Any]) -> Answer:
@@ -143,14 +150,14 @@ def _trace(puzzle_id: str, asked: dict[str, Any]) -> Answer:
 def _step(puzzle_id: str, asked: dict[str, Any]) -> Answer:
     outcome = _outcome(puzzle_id, asked, believing=True)
     data = stepped.data_of(outcome, host=_HOST)
-    return _shown(outcome.verdict) if data is None else {"step": data}
+    return _shown(outcome.verdict) if data is None else {"step": as_data.translated(data)}
 
 
 def _bench(puzzle_id: str, asked: dict[str, Any]) -> Answer:
     """What the roofline predicts for GPUs that nobody needs to have."""
     outcome = _outcome(puzzle_id, asked)
     if not outcome.verdict.accepted:
-        return {"problem": "Times are predicted once your kernel is accepted. Press Check first."}
+        return {"problem": said("Times are predicted once your kernel is accepted. Press Check first.")}
     result = roofline.predict(puzzle_id, roofline.Extent(), outcome.verdict.runs[0].traffic, _MOST_BYTES)
     return {"html": "".join(predictions.html(result))}
 
@@ -171,7 +178,7 @@ def _syntax(puzzle_id: str, asked: dict[str, Any]) -> Answer:
     except SyntaxError as error:
         return {"line": error.lineno or 1, "said": error.msg}
     except (ValueError, RecursionError, MemoryError):
-        return {"line": 1, "said": "Python cannot read this"}
+        return {"line": 1, "said": said("Python cannot read this")}
     return {}
 
 
@@ -202,25 +209,29 @@ _VERBS = {
 
 def _shown(verdict: Verdict) -> Answer:
     """A verdict as a page has it: what to press is said by the page, and the next puzzle is a link there."""
-    withheld = bool(verdict.asking)
+    withheld, there = bool(verdict.asking), translated(verdict)
     here = replace(
-        verdict,
+        there,
         asking="",
         stepping="",
         walk_through="",
         upcoming="",
-        findings=tuple(one.worded(on_page) for one in verdict.findings),
+        findings=tuple(one.worded(on_page) for one in there.findings),
     )
     if here.status is Status.NOT_STARTED:
         [finding] = here.findings
-        sentence = f"Fill it in at line {finding.where.line}, then press Check. Hint gives you a first step."
+        sentence = said(f"Fill it in at line {finding.where.line}, then press Check. Hint gives you a first step.")
         here = replace(here, findings=(replace(finding, explanation=sentence, examples=()),))
-    said = {"status": verdict.status.value, "accepted": verdict.accepted, "withheld": withheld}
-    linked = re.sub(rf"\b{drafts.NAME}:(\d+)", r'<a href="#your-kernel" data-line="\1">line \1</a>', html(here))
+    about = {"status": verdict.status.value, "accepted": verdict.accepted, "withheld": withheld}
+    linked = re.sub(rf"\b{drafts.NAME}:(\d+)", _line_linked, html(here))
     marks = [{"line": one.where.line, "said": one.title} for one in here.findings if one.where.line is not None]
-    return {"html": linked, **said, "steps": bool(verdict.stepping), "marks": marks[:MOST_FINDINGS]}
+    return {"html": linked, **about, "steps": bool(verdict.stepping), "marks": marks[:MOST_FINDINGS]}
+
+
+def _line_linked(place: re.Match[str]) -> str:
+    return f'<a href="#your-kernel" data-line="{place[1]}">{said(f"line {place[1]}")}</a>'
 
 
 def _told(finding: Finding) -> str:
     """A finding's hint alone."""
-    return f"<p><b>{escape(finding.title)}</b></p><p>{escape(on_page(finding.hint))}</p>"
+    return f"<p><b>{escape(said(finding.title))}</b></p><p>{escape(on_page(said(finding.hint)))}</p>"

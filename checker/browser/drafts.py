@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 
 from checker import catalog
 from checker.course import places
@@ -28,7 +29,7 @@ def filled(puzzle_id: str, draft: str) -> str:
 
 def write(puzzle_id: str, draft: str) -> None:
     """Write a puzzle's file, so that the rest of the checker finds it where it always is."""
-    places.script(puzzle_id).write_text(filled(puzzle_id, draft), encoding="utf-8")
+    places.own(puzzle_id).write_text(filled(puzzle_id, draft), encoding="utf-8")
 
 
 def file_of(puzzle_id: str, draft: str, kind: str) -> tuple[str, str]:
@@ -60,7 +61,12 @@ def _defines(source: str, puzzle: Puzzle) -> bool:
     return any(f"def {kernel.name}(" in source for kernel in puzzle.kernels)
 
 
-@cache
 def _lesson(puzzle_id: str) -> tuple[tuple[str, str], ...]:
-    """The cells of a puzzle's file as it was shipped: this is read before anything is written there."""
-    return tuple(script_cells(places.script(puzzle_id).read_text(encoding="utf-8")))
+    """The cells of a puzzle's file as it was shipped, in the language that is spoken."""
+    return _shipped(places.own(puzzle_id))
+
+
+@cache
+def _shipped(path: Path) -> tuple[tuple[str, str], ...]:
+    """This is read before anything is written there."""
+    return tuple(script_cells(path.read_text(encoding="utf-8")))

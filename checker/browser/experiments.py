@@ -16,6 +16,7 @@ from typing import Any
 from checker.box.host import Host
 from checker.browser.drafts import IMPORTS
 from checker.learner.experiment import Ran, asked
+from checker.report.said import said
 
 _NOTEBOOK = "checker.notebook"  # what lessons import `run` from, which a page does not have
 _NAME = "cell"  # what a cell is called in tracebacks
@@ -33,11 +34,11 @@ def shown(code: str, cells: Sequence[str], host: Host) -> str:
     def run(kernel: Any, *arguments: Any, grid: int | Sequence[int] | None = None, **named: Any) -> Ran:
         return asked(texts, kernel, arguments, named, grid, host)
 
-    said = ""
+    last = ""
     with _notebook(run):
         for text in texts:
-            said = _run(text, known)
-    return said if len(said) <= MOST else f"{said[:MOST]} …"
+            last = _run(text, known)
+    return last if len(last) <= MOST else f"{last[:MOST]} …"
 
 
 @contextmanager
@@ -70,10 +71,11 @@ def _run(text: str, known: dict[str, Any]) -> str:
                     exec(compile(ast.Module([statement], []), _NAME, "exec"), known)
             value = None if last is None else eval(compile(ast.Expression(last), _NAME, "eval"), known)
     except SyntaxError as error:
-        return f"Line {error.lineno}: {error.msg}."
+        return said(f"Line {error.lineno}: {error.msg}.")
     except Exception as error:
-        return f"{printed.getvalue()}{_place(error)}{type(error).__name__}: {error}"
-    return printed.getvalue() + ("" if value is None else repr(value))
+        return f"{printed.getvalue()}{_place(error)}{type(error).__name__}: {said(str(error))}"
+    text = "" if value is None else repr(value)
+    return printed.getvalue() + ("\n".join(map(said, text.split("\n"))) if isinstance(value, Ran) else text)
 
 
 def _place(error: BaseException) -> str:
@@ -83,4 +85,4 @@ def _place(error: BaseException) -> str:
         if frame.tb_frame.f_code.co_filename == _NAME:
             line = frame.tb_lineno
         frame = frame.tb_next
-    return f"Line {line}: " if line else ""
+    return said(f"Line {line}: ") if line else ""

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from html import escape
 
 from checker.bench.result import Result, Size, span
+from checker.report.said import said
 
 ABOUT = (
     "The least time that a GPU needs which does nothing else, if every byte is moved once; and behind it, where that "
@@ -15,11 +16,11 @@ ABOUT = (
 
 def html(result: Result) -> Iterator[str]:
     """A table for each size, fastest GPU first."""
-    yield f"<p>{ABOUT}</p>"
+    yield f"<p>{said(ABOUT)}</p>"
     for size in result.sizes:
         rows = "".join(map("<tr>{}</tr>".format, _rows(size)))
-        heads = f"<tr><th scope=col>GPU</th><th scope=col>ms at best</th><th scope=col>{size.unit}</th></tr>"
-        yield f"<table><caption>{escape(size.name)}</caption><thead>{heads}</thead><tbody>{rows}</tbody></table>"
+        heads = f"<tr><th scope=col>GPU</th><th scope=col>{said('ms at best')}</th><th scope=col>{size.unit}</th></tr>"
+        yield f"<table><caption>{escape(said(size.name))}</caption><thead>{heads}</thead><tbody>{rows}</tbody></table>"
 
 
 def _rows(size: Size) -> Iterator[str]:

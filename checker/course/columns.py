@@ -23,6 +23,11 @@ def columns(text: str) -> int:
     return sum(1 + (unicodedata.east_asian_width(sign) in "WF") for sign in text)
 
 
+def units(text: str) -> list[str]:
+    """A text in the parts that stay together at the end of a line, each with the space behind it."""
+    return _UNIT.findall(text)
+
+
 def joined(text: str) -> str:
     """A paragraph as one line: between two signs of Chinese, a line break was no space."""
     return _APART.sub("", " ".join(text.split()))

@@ -37,6 +37,7 @@ from checker.course.language import ENGLISH, spoken
 from checker.course.places import PACKAGE, ROOT
 
 IN_ENGLISH = "（英文）"  # before what has not been translated
+PROSE = ("puzzles", "solutions", "docs/site")  # each has a folder of a language, with paragraphs of what lies in it
 _ENTRY = re.compile(r"^# (.+)\n(.+)$", re.MULTILINE)
 _MARKED = re.compile(r"^(# [a-z0-9/-]+) @([0-9a-f]{8})(?=:|$)", re.MULTILINE)
 _PARAGRAPH = re.compile(r"^<!-- ([0-9a-f]{8}) -->\n(.*?)\s*(?=^<!-- [0-9a-f]{8} -->\n|\Z)", re.DOTALL | re.MULTILINE)
@@ -244,10 +245,19 @@ def in_language(markdown: str, root: Path = ROOT) -> str:
 
 @cache
 def lessons(language: str, root: Path = ROOT) -> dict[str, str]:
-    """The paragraphs of all lessons and walk-throughs in a language, by the marks of the English."""
-    rooms = ("puzzles", "solutions") if language != ENGLISH else ()
+    """The paragraphs of all lessons, walk-throughs and pages in a language, by the marks of the English."""
+    rooms = PROSE if language != ENGLISH else ()
     found = (path for room in rooms for path in sorted((root / room / language).glob("*.md")))
     return {key: text for path in found for key, text in paragraphs(path.read_text(encoding="utf-8")).items()}
+
+
+def of_pages(language: str, *folders: Path) -> dict[str, str]:
+    """What the scripts of pages in some folders say, each in English and in a language: `zh.md` beside them.
+
+    They look it up as it stands; no report does, so that it is in no phrasebook. Nothing in English.
+    """
+    files = (folder / f"{language}.md" for folder in folders)
+    return {english: other for file in files if language != ENGLISH for english, other in sentences(file)}
 
 
 def files(language: str, package: Path = PACKAGE) -> list[Path]:

@@ -27,9 +27,7 @@ def noted(verdict: Verdict, root: Path = ROOT) -> None:
     if verdict.puzzle is None:
         return
     what = [f"{verdict.earned}/{verdict.possible}", *(finding.id for finding in verdict.findings[:1])]
-    line = (
-        f"{time.strftime(_FORM)} {verdict.puzzle}: {verdict.status.value} {verdict.earned}/{verdict.possible}{first}\n"
-    )
+    line = f"{time.strftime(_FORM)} {verdict.puzzle}: {verdict.status.value} {' '.join(what)}\n"
     with contextlib.suppress(OSError):  # of one write, so that no other process's line is cut in two
         file = os.open(root / NAME, os.O_WRONLY | os.O_APPEND)
         try:

@@ -15,6 +15,7 @@ from checker.course.lesson import script_cells
 from checker.course.places import PACKAGE, ROOT
 from checker.course.translation import blocks, facts, mark, mark_of, speaks
 
+SCRIPTS = ("docs/site/app", "checker/trace/step")  # folders of what pages run
 _TERM = re.compile(r"^\|[^|]+\|[^|]+\|([^|]+)\|$", re.MULTILINE)
 
 
@@ -42,13 +43,15 @@ class Text:
 
 def texts(language: str, root: Path = ROOT, package: Path = PACKAGE) -> Iterator[Text]:
     """All of what has a file in this language, and what this file has more."""
-    for room in ("puzzles", "solutions"):
+    for room in translation.PROSE:
         for file in sorted((root / room / language).glob("*.md")):
             yield from _lesson(file, root)
     yield from _page(root / "docs" / f"README.{language}.md", root / "README.md")
     for file in translation.files(language, package):
         english = translation.english_of(file)
         yield from _words(file, english) if english else _sentences(file)
+    for folder in SCRIPTS:
+        yield from _sentences(root / folder / f"{language}.md")
 
 
 def paragraphs_of(file: Path) -> list[str]:

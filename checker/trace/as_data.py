@@ -14,6 +14,7 @@ from checker.box.protocol.steps import Step, Value
 from checker.course.case import Case
 from checker.course.verdict import Where
 from checker.judge.evidence import element_name, tensor_name
+from checker.report.said import said as spoken
 from checker.submission.extract import Program
 from checker.submission.read import Submission
 from checker.trace.record import name_of_program
@@ -66,6 +67,18 @@ def launch_data(
         stored = [n for n in own_steps if _stores(as_steps[n], wrong["tensor"], wrong["element"])]
         data |= {"wrong": wrong, "start": stored[-1] if stored else data["start"]}
     return data
+
+
+def translated(data: Data) -> Data:
+    """A page's data, which stepped.py makes in English, in the language that is spoken."""
+    launches = [
+        one
+        | {"case": spoken(one["case"]), "stopped": one["stopped"] and spoken(one["stopped"])}
+        | {"programs": {number: spoken(name) for number, name in one["programs"].items()}}
+        for one in data["launches"]
+    ]
+    words = {key: data[key] and spoken(data[key]) for key in ("title", "example")}
+    return data | words | {"launches": launches, "beside": data["beside"] and translated(data["beside"])}
 
 
 def _step(step: Step, log: AccessLog) -> list[Any]:

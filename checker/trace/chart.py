@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from checker.report.said import said
 from checker.trace import maps, svg, tiles, timeline, traffic, words
 from checker.trace.result import Recorded, Trace
 from checker.trace.svg import Panel
@@ -52,7 +53,7 @@ def pages(trace: Trace, *, inline: bool = False) -> Iterator[tuple[str, str]]:
 def page(trace: Trace, *, inline: bool = False) -> str:
     """All kernels of a trace, one below the other; what they show is described in words."""
     body = svg.below(_panels(trace), GAP)
-    title, about = svg.clean(f"Puzzle {trace.puzzle}: {trace.title}"), svg.clean("\n".join(words.summary(trace)))
+    title, about = svg.clean(_title(trace)), svg.clean("\n".join(map(_told, words.summary(trace))))
     height = svg.number(body.height + 2 * MARGIN)
     size = {"width": "100%", "style": f"max-width:{WIDTH:g}px"} if inline else {"width": WIDTH, "height": height}
     described = svg.element("title", title) + svg.element("desc", about) + ("" if inline else ALONE)
@@ -60,9 +61,18 @@ def page(trace: Trace, *, inline: bool = False) -> str:
     return svg.element("svg", described + svg.at(MARGIN, MARGIN, body.marks), xmlns=XMLNS, **size, **look)
 
 
+def _title(trace: Trace) -> str:
+    return said(f"Puzzle {trace.puzzle}: {trace.title}")
+
+
+def _told(line: str) -> str:
+    """A line, which may be indented."""
+    return line[: len(line) - len(line.lstrip())] + said(line.lstrip())
+
+
 def _panels(trace: Trace) -> Iterator[Panel]:
-    said = svg.paragraph(svg.wrapped(words.outcome(trace), INNER, 12, most=2), 12)
-    yield svg.below([svg.heading(f"Puzzle {trace.puzzle}: {trace.title}", INNER, 18), said], gap=4)
+    outcome = svg.paragraph(svg.wrapped(words.outcome(trace), INNER, 12, most=2), 12)
+    yield svg.below([svg.heading(_title(trace), INNER, 18), outcome], gap=4)
     if trace.wrong is not None:
         yield maps.wrong(trace.wrong, INNER)
     for launch in trace.launches:
@@ -80,8 +90,8 @@ def _of_launch(launch: Recorded, trace: Trace) -> Iterator[Panel]:
         elif other.pairs is None:
             right = tiles.invitation(other, HALF)
         else:
-            right = tiles.drawn(other.pairs, f"Your puzzle {other.puzzle}", HALF)
-        yield svg.beside((0, tiles.drawn(pairs, "Your tiles", HALF)), (INNER - HALF, right))
+            right = tiles.drawn(other.pairs, said(f"Your puzzle {other.puzzle}"), HALF)
+        yield svg.beside((0, tiles.drawn(pairs, said("Your tiles"), HALF)), (INNER - HALF, right))
     yield timeline.drawn(launch, INNER)
     if pairs is not None and other is None:
         yield maps.reads(launch, INNER)
@@ -97,8 +107,10 @@ def _caption(launch: Recorded, *, masked: bool) -> Panel:
     width, legend = _legend(launch, masked)
     fits = svg.width_of("0" * len(name), 14) + 24 < INNER - width
     parts = [svg.beside((0, kernel), (INNER - width, legend)) if fits else svg.below([kernel, legend], 4)]
-    parts.append(svg.paragraph(svg.wrapped(f"seen with: {launch.case}", INNER), fill_opacity=svg.FAINT))
-    return svg.below([*parts, *([svg.heading(f"✗ {launch.stopped}", INNER, 12)] if launch.stopped else [])], gap=4)
+    parts.append(svg.paragraph(svg.wrapped(said(f"seen with: {launch.case}"), INNER), fill_opacity=svg.FAINT))
+    return svg.below(
+        [*parts, *([svg.heading(f"✗ {said(launch.stopped)}", INNER, 12)] if launch.stopped else [])], gap=4
+    )
 
 
 def _legend(launch: Recorded, masked: bool) -> tuple[float, Panel]:
@@ -107,7 +119,8 @@ def _legend(launch: Recorded, masked: bool) -> tuple[float, Panel]:
     stores = any(touch.store for program in launch.programs for touch in program.touches)
     swatches = [(("loaded", "stored")[store], svg.touched([box], store=store)) for store in (False, True)[: 1 + stores]]
     swatches += [(MASK, svg.path("M0 10h24", stroke=svg.VERMILION, stroke_width=1.8))] if masked else []
-    for said, swatch in swatches:
-        marks += svg.at(left, 0, swatch + svg.text(30, 10, said))
-        left += 30 + svg.width_of(said) + 20
+    for meaning, swatch in swatches:
+        label = said(meaning)
+        marks += svg.at(left, 0, swatch + svg.text(30, 10, label))
+        left += 30 + svg.width_of(label) + 20
     return left - 20, Panel(20, marks)

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from checker.judge.evidence import tensor_name
+from checker.report.said import said
 from checker.trace import svg
 from checker.trace.result import Reads, Recorded, Wrongness
 from checker.trace.svg import SMALL, Box, Panel
@@ -60,15 +61,15 @@ class _Map:
             marks += svg.faint(-5, self.box(n, 0, n, 0)[1], str(n), "end")
         for n in _edges(columns, across, most_columns) if self.names[1] else ():
             marks += svg.faint(self.box(0, n, 0, n)[0], self.height + 10, str(n), "middle")
-        marks += svg.faint(self.width / 2, self.height + 25, self.names[1], "middle")
-        upwards = svg.faint(0, 0, self.names[0], "middle")
+        marks += svg.faint(self.width / 2, self.height + 25, said(self.names[1]), "middle")
+        upwards = svg.faint(0, 0, said(self.names[0]), "middle")
         marks += svg.at(9 - MARGIN, self.height / 2, upwards, "rotate(-90)")
         return svg.beside((MARGIN, Panel(self.height + UNDER, marks)))
 
 
 def reads(launch: Recorded, width: float) -> Panel:
     """A heat map for each tensor: how often each element was loaded; stronger is oftener, never is hatched."""
-    title = svg.heading("Reads per element", width)
+    title = svg.heading(said("Reads per element"), width)
     if not launch.reads:
         return title
     most = max(1, *(int(r.counts.max()) for r in launch.reads))
@@ -79,21 +80,21 @@ def reads(launch: Recorded, width: float) -> Panel:
     height = 160.0 if any(r.counts.shape[0] > 8 for r in launch.reads) else 100.0
     lefts = itertools.accumulate((MARGIN + wide for wide in widths), initial=0.0)
     maps = [(x, _reads(r, most, wide, height)) for x, r, wide in zip(lefts, launch.reads, widths, strict=False)]
-    return svg.below([title, _key("loads of an element:", key), svg.beside(*maps)], gap=6)
+    return svg.below([title, _key(said("loads of an element:"), key), svg.beside(*maps)], gap=6)
 
 
 def _reads(one: Reads, most: int, width: float, height: float) -> Panel:
     where, marks = _Map(one.counts.shape, one.blocks, (one.rows, one.columns), width, height), ""
     for count, boxes in where.areas(one.counts):
-        times = f"{count:.0f} load{'s' * (count != 1)}"
+        times = said(f"{count:.0f} load{'s' * (count != 1)}")
         marks += svg.boxes(boxes, times, **often(int(count), most)) if count else svg.hatched(boxes, times, **svg.EMPTY)
     (rows, columns), (down, across) = one.counts.shape, one.blocks
     for top, left in itertools.product(range(0, rows, down), range(0, columns, across)):
         part = one.counts[top : top + down, left : left + across]
-        said = _range(int(part.min()), int(part.max()))
+        counts = _range(int(part.min()), int(part.max()))
         x, y, wide, high = where.box(top, left, top + down, left + across)
-        if high > SMALL + 2 and wide > svg.width_of(said, SMALL):
-            marks += svg.text(x + wide / 2, y + high / 2, said, SMALL, "middle")
+        if high > SMALL + 2 and wide > svg.width_of(counts, SMALL):
+            marks += svg.text(x + wide / 2, y + high / 2, counts, SMALL, "middle")
     name = svg.heading(svg.fitted(one.tensor, width + MARGIN - 8, svg.WIDER * svg.HEADING), width + MARGIN)
     return svg.below([svg.beside((MARGIN, name)), where.framed(marks, most_columns=4, **svg.LINE)], gap=4)
 
@@ -104,13 +105,14 @@ def wrong(one: Wrongness, width: float) -> Panel:
     where = _Map(picture.shape, one.blocks, (picture.rows, picture.columns), half - MARGIN, 160)
     shares, marks = np.ceil(np.array(picture.wrong) * SHARES) / SHARES, ""
     for share, boxes in where.areas(shares, picture.cell):
-        marks += svg.boxes(boxes, f"{share:.0%} wrong", **_wrong(share))
-    title = svg.heading(f"Where {tensor_name(picture.tensor)} is wrong", half)
-    key = _key("elements:", [("right", _wrong(0)), ("half", _wrong(0.5)), ("wrong", _wrong(1))])
+        marks += svg.boxes(boxes, said(f"{share:.0%} wrong"), **_wrong(share))
+    title = svg.heading(said(f"Where {tensor_name(picture.tensor)} is wrong"), half)
+    shown = (("right", 0), ("half", 0.5), ("wrong", 1))
+    key = _key(said("elements:"), [(said(name), _wrong(share)) for name, share in shown])
     left = svg.below([title, key, where.framed(marks, MOST_TICKS, stroke_dasharray="1.5 3", **svg.LINE)], gap=6)
-    said = svg.paragraph(svg.wrapped(one.explanation, room))
-    seen = svg.paragraph(svg.wrapped(f"Seen with: {picture.case}", room), fill_opacity=svg.FAINT)
-    return svg.beside((0, left), (width - room, svg.below([svg.heading(one.title, room), said, seen], gap=10)))
+    about = svg.paragraph(svg.wrapped(said(one.explanation), room))
+    seen = svg.paragraph(svg.wrapped(said(f"Seen with: {picture.case}"), room), fill_opacity=svg.FAINT)
+    return svg.beside((0, left), (width - room, svg.below([svg.heading(said(one.title), room), about, seen], gap=10)))
 
 
 def often(count: int, most: int) -> dict[str, Any]:
@@ -136,9 +138,9 @@ def _edges(extent: int, block: int, most: int) -> range:
     return range(0, extent, block * max(1, math.ceil(-(-extent // block) / most)))
 
 
-def _key(said: str, colours: list[tuple[str, dict[str, Any]]]) -> Panel:
+def _key(what: str, colours: list[tuple[str, dict[str, Any]]]) -> Panel:
     """What colours stand for."""
-    marks, left = svg.faint(0, 8, said), svg.width_of(said, SMALL)
+    marks, left = svg.faint(0, 8, what), svg.width_of(what, SMALL)
     for label, look in colours:
         width = svg.width_of(label, SMALL) + 12
         marks += svg.boxes([(left, 0, width, 16)], **look)

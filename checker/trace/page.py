@@ -4,25 +4,32 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 from string import Template
+from typing import Any
 
-from checker.trace.as_data import Data
+from checker.course import translation
+from checker.course.language import ENGLISH, spoken
+from checker.report.said import said
+from checker.trace.as_data import Data, translated
 
 PARTS = Path(__file__).with_name("step")
-MODULES = ("draw.js", "launch.js", "step.js")  # what imports another one stands after it
+MODULES = ("said.js", "draw.js", "launch.js", "step.js")  # what imports another one stands after it
+LANGUAGE = {"zh": "zh-CN"}  # what HTML calls it
 HEIGHT = "46rem"  # of a notebook's output
 
 
 def page(data: Data) -> str:
     """The page as text of HTML."""
-    # A script ends where its text says so, whatever the text is about.
-    inside = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
+    data = translated(data)
     return Template(_part("page.html")).substitute(
-        title=escape(f"Stepping through {data['puzzle']}: {data['title']}"),
+        language=LANGUAGE.get(spoken(), spoken()),
+        title=escape(said(f"Stepping through {data['puzzle']}: {data['title']}")),
         style=_part("step.css"),
-        data=inside,
+        data=_json(data),
+        sentences="" if spoken() == ENGLISH else sentences(translation.of_pages(spoken(), PARTS)),
         script=re.sub(r"^import .*\n|^export ", "", "".join(map(_part, MODULES)), flags=re.MULTILINE),
     )
 
@@ -30,8 +37,18 @@ def page(data: Data) -> str:
 def framed(data: Data) -> str:
     """The page as a part of another one: its styles and its keys stay its own."""
     style = f"width:100%;height:{HEIGHT};border:0"
-    title = f"Stepping through {data['puzzle']}"
+    title = said(f"Stepping through {data['puzzle']}")
     return f'<iframe title="{escape(title)}" style="{style}" srcdoc="{escape(page(data))}"></iframe>'
+
+
+def sentences(table: Mapping[str, str]) -> str:
+    """What said.js looks sentences up in, as a part of a page."""
+    return f'<script type="application/json" class="sentences">{_json(table)}</script>\n'
+
+
+def _json(data: Any) -> str:
+    """Text of a script, which ends where its text says so, whatever the text is about."""
+    return json.dumps(data, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
 
 
 def _part(name: str) -> str:

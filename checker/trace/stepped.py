@@ -18,6 +18,7 @@ from checker.course.puzzle import Puzzle
 from checker.course.status import Misuse
 from checker.course.verdict import Where
 from checker.judge.asked import launch_of
+from checker.report.said import said
 from checker.report.words import plain, sign
 from checker.trace.as_data import Data, launch_data
 from checker.trace.run import cases_of, neighbour
@@ -63,7 +64,7 @@ def data_of(outcome: Outcome, asked: Asked = Asked(), host: Host | None = None) 
     return {
         "puzzle": puzzle.id,
         "title": puzzle.title,
-        "outcome": f"{sign(verdict.status)} {plain(verdict)}" + (f": {finding.title}" if finding else ""),
+        "outcome": f"{sign(verdict.status)} {plain(verdict)}" + (said(": ") + said(finding.title) if finding else ""),
         "example": finding.examples[0] if finding and finding.examples else None,
         "first": [*launches].index(first.kernel) if first is not None and first.kernel in launches else 0,
         "launches": [*launches.values()],

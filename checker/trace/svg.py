@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 from xml.sax.saxutils import escape
 
+from checker.course.columns import has_wide, units
+
 Box = tuple[float, float, float, float]  # x, y, width and height
 
 SKY, BLUE, VERMILION = "#56B4E9", "#0072B2", "#D55E00"  # of Okabe and Ito
@@ -144,12 +146,13 @@ def fitted(said: str, width: float, size: float = SIZE) -> str:
 def wrapped(said: str, width: float, size: float = SIZE, most: int = 12) -> list[str]:
     """Text as lines, so many at most; what there is no room for is left out."""
     lines: list[str] = []
-    for word in said.split():
-        if lines and width_of(f"{lines[-1]} {word}", size) <= width:
-            lines[-1] += f" {word}"
+    for unit in units(" ".join(said.split())) if has_wide(said) else (f"{word} " for word in said.split()):
+        if lines and width_of(f"{lines[-1]}{unit}".rstrip(), size) <= width:
+            lines[-1] += unit
         else:
-            lines.append(fitted(word, width, size))
-    return lines if len(lines) <= most else [*lines[: most - 1], fitted(" ".join(lines[most - 1 :]), width, size)]
+            lines.append(fitted(unit, width, size) if width_of(unit.rstrip(), size) > width else unit)
+    rest = fitted("".join(lines[most - 1 :]).rstrip(), width, size)
+    return [line.rstrip() for line in (lines if len(lines) <= most else [*lines[: most - 1], rest])]
 
 
 def clean(said: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from checker.report.said import said
 from checker.trace import svg, words
 from checker.trace.result import Beside, Pairs, Visit
 from checker.trace.svg import SMALL, VERMILION, Panel
@@ -24,18 +25,18 @@ def drawn(pairs: Pairs, title: str, width: float) -> Panel:
     side = min(LARGEST, HIGHEST / pairs.shape[0], (width - MARGIN) / pairs.shape[1])
     way = words.order(pairs)
     grid = Panel(side * pairs.shape[0] + 36, svg.at(MARGIN, 0, "".join(_grid(pairs, side))))
-    said = svg.paragraph([line for said in words.of_tiles(pairs) for line in svg.wrapped(said, width - MARGIN)])
-    title = title + (f": {way}" if way else "")
-    return svg.below([svg.heading(title, width), grid, svg.beside((MARGIN, said))], gap=8)
+    about = svg.paragraph([line for one in words.of_tiles(pairs) for line in svg.wrapped(said(one), width - MARGIN)])
+    title = title + (said(": ") + said(way) if way else "")
+    return svg.below([svg.heading(title, width), grid, svg.beside((MARGIN, about))], gap=8)
 
 
 def invitation(other: Beside, width: float) -> Panel:
     """What to solve in order to see something here."""
     frame = svg.boxes([(0, 0, HIGHEST, HIGHEST)], stroke_dasharray="4 4", **svg.LINE)
-    said = f"{other.title} visits tiles in another order.", f"Solve puzzle {other.puzzle}, and you see yours here."
-    lines = [line for sentence in said for line in svg.wrapped(sentence, HIGHEST - 16)]
+    sentences = f"{other.title} visits tiles in another order.", f"Solve puzzle {other.puzzle}, and you see yours here."
+    lines = [line for sentence in sentences for line in svg.wrapped(said(sentence), HIGHEST - 16)]
     inside = svg.at(HIGHEST / 2, 0.42 * HIGHEST, svg.paragraph(lines, anchor="middle", fill_opacity=svg.FAINT).marks)
-    return svg.below([svg.heading(f"Puzzle {other.puzzle}", width), Panel(HIGHEST, frame + inside)], gap=8)
+    return svg.below([svg.heading(said(f"Puzzle {other.puzzle}"), width), Panel(HIGHEST, frame + inside)], gap=8)
 
 
 def _grid(pairs: Pairs, side: float) -> Iterator[str]:
@@ -44,13 +45,13 @@ def _grid(pairs: Pairs, side: float) -> Iterator[str]:
     tiles = {(i, j): (j * side + 1, i * side + 1, side - 2, side - 2) for i, j in np.ndindex(rows, columns)}
     yield svg.boxes((tiles[pair] for pair in sorted(pairs.visited)), fill=svg.SKY, fill_opacity=0.2)
     for i, j in sorted(pairs.skipped):
-        labels = ["skipped"] if (i, j) in pairs.hidden else ["skipped", "✗ it counts"]
+        labels = [said(one) for one in ["skipped", "✗ it counts"][: 1 + ((i, j) not in pairs.hidden)]]
         yield _skipped(*tiles[i, j], [label for label in labels if svg.width_of(label, SMALL) < side])
     for i, j in sorted(pairs.visited & pairs.hidden):
         inner = (j * side + 4, i * side + 4, side - 8, side - 8)
         yield svg.boxes([inner], stroke=VERMILION, stroke_dasharray="4 3")
-        if svg.width_of("in vain", SMALL) < side:
-            yield svg.text((j + 0.5) * side, (i + 0.85) * side, "in vain", SMALL, "middle", **svg.BOLD)
+        if svg.width_of(said("in vain"), SMALL) < side:
+            yield svg.text((j + 0.5) * side, (i + 0.85) * side, said("in vain"), SMALL, "middle", **svg.BOLD)
     if not pairs.sees.all():
         yield svg.path(_mask(pairs, side, radius), stroke=VERMILION, stroke_width=1.8)
     for program in pairs.programs:
@@ -60,19 +61,19 @@ def _grid(pairs: Pairs, side: float) -> Iterator[str]:
         yield svg.faint((n + 0.5) * side, rows * side + 10, _tile(n, pairs.key_block, pairs.keys), "middle")
     for n in range(0, rows, -(-rows // MOST_LABELS)):
         yield svg.faint(-8, (n + 0.5) * side, _tile(n, pairs.query_block, pairs.queries), "end")
-    yield svg.faint(columns * side / 2, rows * side + 27, "keys →", "middle")
-    yield svg.faint(-8, min(13, side / 4), "queries ↓", "end")
+    yield svg.faint(columns * side / 2, rows * side + 27, said("keys →"), "middle")
+    yield svg.faint(-8, min(13, side / 4), said("queries ↓"), "end")
 
 
 def _tile(number: int, block: int, extent: int) -> str:
-    return f"{number * block} to {min((number + 1) * block, extent) - 1}"
+    return said(" to ").join((f"{number * block}", f"{min((number + 1) * block, extent) - 1}"))
 
 
 def _skipped(x: float, y: float, width: float, height: float, labels: Sequence[str]) -> str:
     """A tile that is hatched above and below its labels."""
     edge = (height - 15 * len(labels)) / 2
     middles = (y + edge + 15 * (n + 0.5) for n in range(len(labels)))
-    marks = (svg.text(x + width / 2, m, said, SMALL, "middle") for m, said in zip(middles, labels, strict=True))
+    marks = (svg.text(x + width / 2, m, label, SMALL, "middle") for m, label in zip(middles, labels, strict=True))
     parts = [(x, y, width, edge), (x, y + height - edge, width, edge)]
     return svg.hatched(parts, **svg.EMPTY) + "".join(marks)
 
@@ -96,9 +97,9 @@ def _way(visits: Sequence[Visit], side: float, radius: float, *, several: bool) 
         points = (one + (radius + 1) * ahead, tip, tip + ahead * (-5 + 3.5j), tip, tip + ahead * (-5 - 3.5j))
         how = {"stroke_width": 1.6} if near else {"stroke_width": 0.8, "stroke_dasharray": "4 3"}
         yield svg.path(svg.line(*((z.real, z.imag) for z in points)), **STRONG, **how)
-    said = f"program {visits[0].program}"
-    if several and svg.width_of(said, 8.5) < side - 4:
-        yield svg.faint(places[0].real + side / 2 - 4, places[0].imag - side / 2 + 9, said, "end", 8.5)
+    name = said(f"program {visits[0].program}")
+    if several and svg.width_of(name, 8.5) < side - 4:
+        yield svg.faint(places[0].real + side / 2 - 4, places[0].imag - side / 2 + 9, name, "end", 8.5)
 
 
 def _numbers(pairs: Pairs, side: float, radius: float) -> Iterator[str]:
@@ -109,9 +110,9 @@ def _numbers(pairs: Pairs, side: float, radius: float) -> Iterator[str]:
     size = min(12.0, 0.95 * radius)
     for (i, j), numbers in of_pair.items():
         more = f" +{len(numbers) - MOST_NUMBERS}" if len(numbers) > MOST_NUMBERS else ""
-        said = svg.fitted(", ".join(map(str, numbers[:MOST_NUMBERS])) + more, side, size)
-        half = max(radius, svg.width_of(said, size) / 2 + 4 * (len(said) > 2))
+        shown = svg.fitted(", ".join(map(str, numbers[:MOST_NUMBERS])) + more, side, size)
+        half = max(radius, svg.width_of(shown, size) / 2 + 4 * (len(shown) > 2))
         x, y = (j + 0.5) * side, (i + 0.5) * side
         frame: dict[str, Any] = {"x": x - half, "y": y - radius, "width": 2 * half, "height": 2 * radius, "rx": radius}
         yield svg.element("rect", **frame, fill="none", stroke="currentColor")
-        yield svg.text(x, y, said, size, "middle", **svg.BOLD)
+        yield svg.text(x, y, shown, size, "middle", **svg.BOLD)

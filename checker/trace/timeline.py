@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from checker.report.said import said
 from checker.trace import svg
 from checker.trace.record import MOST_STEPS
 from checker.trace.result import Band, Program, Recorded
@@ -51,11 +52,11 @@ def drawn(launch: Recorded, width: float) -> Panel:
     every = -(-sum(s.steps for s in sections) // MOST_TICKS)
     ticks = ((s.left + (n + 0.5) * s.step, str(n + 1)) for s in sections for n in range(0, s.steps, every))
     shown = "" if launch.count == len(launch.programs) else f"; {len(launch.programs)} of {launch.count} programs"
-    said = f"steps of each program: a step is one iteration of its loop{shown}"
+    axis = said(f"steps of each program: a step is one iteration of its loop{shown}")
     under = "".join(svg.faint(x, 9, tick, "middle") for x, tick in ticks)
-    under += svg.faint((width - MARGIN) / 2, 25, said, "middle")
+    under += svg.faint((width - MARGIN) / 2, 25, axis, "middle")
     body = svg.below([names, bands, Panel(32, under)], gap=2)
-    return svg.below([svg.heading("Tiles over time", width), svg.beside((MARGIN, body))], gap=2)
+    return svg.below([svg.heading(said("Tiles over time"), width), svg.beside((MARGIN, body))], gap=2)
 
 
 def _sections(programs: Sequence[Program], width: float) -> Iterator[_Section]:
@@ -70,12 +71,12 @@ def _sections(programs: Sequence[Program], width: float) -> Iterator[_Section]:
 
 def _label(program: Program) -> str:
     if not program.steps:
-        return f"{program.name}: nothing"
+        return said(f"{program.name}: nothing")
     label = program.name
     if program.rows is not None:
         first, last = program.rows
         label += f", row {first}" if first == last else f", rows {first} to {last}"
-    return label + (f", {program.steps - MOST_STEPS} steps more" if program.steps > MOST_STEPS else "")
+    return said(label + (f", {program.steps - MOST_STEPS} steps more" if program.steps > MOST_STEPS else ""))
 
 
 def _band(band: Band, sections: Sequence[_Section], most: int) -> Panel:
@@ -85,8 +86,8 @@ def _band(band: Band, sections: Sequence[_Section], most: int) -> Panel:
     marks = []
     for run in runs:
         if not run.tile:
-            said = f"{band.axis} {run.first * band.block} to {round(run.end * band.block) - 1} not shown"
-            marks.append(svg.faint(4, run.top + FOLD / 2, said, size=9))
+            folded = said(f"{band.axis} {run.first * band.block} to {round(run.end * band.block) - 1} not shown")
+            marks.append(svg.faint(4, run.top + FOLD / 2, folded, size=9))
             continue
         pale = ((s.left, run.top, s.steps * s.step, (run.end - run.first) * run.tile) for s in sections)
         marks.append(svg.boxes(pale, **svg.PALE))
@@ -97,7 +98,7 @@ def _band(band: Band, sections: Sequence[_Section], most: int) -> Panel:
     for store in (False, True):
         marks.append(svg.touched([box for s in sections for box in _boxes(band, s, runs, store=store)], store=store))
     marks.append(svg.text(-10, high / 2 - 6.5, svg.fitted(band.tensor, MARGIN - 12), anchor="end"))
-    marks.append(svg.faint(-10, high / 2 + 6.5, svg.fitted(band.axis, MARGIN - 12, SMALL), "end"))
+    marks.append(svg.faint(-10, high / 2 + 6.5, svg.fitted(said(band.axis), MARGIN - 12, SMALL), "end"))
     return Panel(max(LOWEST, high), svg.at(0, max(0, LOWEST - high) / 2, "".join(marks)))
 
 

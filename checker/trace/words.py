@@ -9,6 +9,7 @@ import numpy as np
 
 from checker.course.verdict import Traffic
 from checker.judge.evidence import tensor_name
+from checker.report.said import said
 from checker.report.words import PLAIN_WORDS, sign
 from checker.trace.result import Beside, Pairs, Reads, Recorded, Trace, Wrongness
 
@@ -18,10 +19,9 @@ MOST_COLUMNS, WIDEST = 8, 3  # of a grid in a narrow terminal; characters of a n
 
 def outcome(trace: Trace) -> str:
     """How the submission was judged, with the first finding."""
-    said = f"{sign(trace.status)} {PLAIN_WORDS[trace.status]}"
     if trace.finding is not None:
-        return f"{said}: {trace.finding.title}"
-    return f"{said} on the interpreter"  # it was not compiled
+        return f"{sign(trace.status)} {said(PLAIN_WORDS[trace.status])}{said(': ')}{said(trace.finding.title)}"
+    return said(f"{sign(trace.status)} {PLAIN_WORDS[trace.status]} on the interpreter")  # it was not compiled
 
 
 def summary(trace: Trace) -> Iterator[str]:

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.application import Sphinx
+
+from checker.browser.words import BUTTONS
+from checker.course import translation
+from checker.course.language import ENGLISH, LANGUAGES, spoken
+from checker.publish.site.front import TOP
+from checker.report.said import said
+from checker.trace.page import LANGUAGE, PARTS, sentences
 
 project = "From softmax to FlashAttention"
 html_title = project
@@ -16,6 +24,7 @@ html_favicon = "app/icon.svg"
 extensions = ["myst_parser"]
 myst_enable_extensions = ["colon_fence", "dollarmath", "html_image"]
 myst_heading_anchors = 3
+myst_url_schemes = ["http", "https", "mailto", TOP.partition(":")[0]]
 highlight_language = "text"  # of a block that names none: the drawings of the lessons
 templates_path = ["templates"]
 html_math_renderer = "mathml"
@@ -27,14 +36,33 @@ html_copy_source = html_show_sourcelink = html_show_copyright = False
 # Wider than a narrow screen, they scroll: then one has to be able to reach them without a mouse.
 SCROLLING = re.compile(r'<pre>|<div class="(?:table|math)-wrapper[^>]*>')
 
+# What the theme says in English whatever the language is.
+THEME = (
+    *("Toggle site navigation sidebar", "Toggle table of contents sidebar", "Toggle Light / Dark / Auto color theme"),
+    *(
+        "Skip to content",
+        "Back to top",
+        "On this page",
+        "Home",
+        "Contents",
+        "Menu",
+        "Expand",
+        "Light mode",
+        "Dark mode",
+    ),
+    *("Auto light/dark, in light mode", "Auto light/dark, in dark mode"),
+)
+OF_THEME = re.compile(rf'(?<=[">])(?:{"|".join(THEME)})(?=["<])')
+
 GATE = """
 <div class="solution-gate">
-<p>The solution opens once <a href="../puzzles/{stem}.html">yours</a> is accepted.</p>
-<p><button type="button">Open it anyway</button></p>
-<noscript><p>Neither works without JavaScript.</p></noscript>
+<p>{shut}</p>
+<p><button type="button">{anyway}</button></p>
+<noscript><p>{without}</p></noscript>
 </div>
 <div class="solution" data-puzzle="{puzzle}" hidden>
 """
+SHUT = 'The solution opens once <a href="../puzzles/{stem}.html">yours</a> is accepted.'
 
 
 def mathml(tex: str, on_its_own: bool) -> str:
@@ -55,20 +83,52 @@ def displayed_formula(self: Any, node: nodes.math_block) -> None:
     raise nodes.SkipNode
 
 
+def gate(puzzle: str, stem: str) -> str:
+    """What stands before a solution."""
+    words = {"anyway": said("Open it anyway"), "without": said("Neither works without JavaScript.")}
+    return GATE.format(puzzle=puzzle, shut=said(SHUT).format(stem=stem), **words)
+
+
+def switch(sources: Path, page: str, top: str) -> str:
+    """The link to a page in the other language, or to its front page if it has no such page."""
+    [other] = LANGUAGES.keys() - {spoken()}
+    there = page if (sources.parent / other / f"{page}.md").exists() else "index"
+    target = f"{top}{'' if other == ENGLISH else f'{other}/'}{there}.html"
+    front = " data-front" * (page == "index")
+    code = LANGUAGE.get(other, other)
+    link = f'<a class="language" href="{target}" lang="{code}" data-language="{other}"{front}>{LANGUAGES[other]}</a>'
+    return f'<nav aria-label="{said("Language")}">{link}</nav>'
+
+
+def table() -> str:
+    """What the page's scripts say in its language, if that is not English."""
+    if spoken() == ENGLISH:
+        return ""
+    said_by = translation.of_pages(spoken(), Path(__file__).with_name("app"), PARTS)
+    return sentences(said_by | {name: said(name) for name in BUTTONS})
+
+
 def finish(app: Sphinx, pagename: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
-    """What no setting does: the sidebar's marks, the keyboard, corners of tables, the gate before a solution."""
+    """What no setting does: the sidebar's marks, the keyboard, corners of tables, the gate before a solution.
+
+    And what there is once for all languages: links to it count from the top of the site.
+    """
+    top = "../" * (pagename.count("/") + (spoken() != ENGLISH))
+    context |= {"top": top, "switch": switch(Path(app.srcdir), pagename, top), "said": said, "table": table()}
+    context["of_theme"] = lambda text: OF_THEME.sub(lambda words: said(words[0]), text)
     tree = context["furo_navigation_tree"].replace('role="heading"', 'role="heading" aria-level="2"')
+    tree = tree.replace(f'class="reference external" href="{TOP}', f'class="reference internal" href="{top}')
     # The puzzles' entries begin with their IDs.
     context["furo_navigation_tree"] = re.sub(r"<li( [^>]*>\s*<a [^>]*>([a-z]\d+) )", r'<li data-puzzle="\2"\1', tree)
     if doctree is None:
         return
-    body = SCROLLING.sub(lambda match: f'{match[0][:-1]} tabindex="0">', context["body"])
+    body = SCROLLING.sub(lambda match: f'{match[0][:-1]} tabindex="0">', context["body"].replace(TOP, top))
     body = body.replace('<th class="head"><p></p></th>', "<td></td>")  # heads nothing
     if puzzle := (context["meta"] or {}).get("puzzle"):
         heading, end, rest = body.partition("</h1>")
         inside, last, after = rest.rpartition("</section>")
-        gate = GATE.format(stem=pagename.rpartition("/")[2], puzzle=puzzle)
-        body = "".join([heading, end, gate, inside, "</div>\n", last, after])
+        before = gate(puzzle, pagename.rpartition("/")[2])
+        body = "".join([heading, end, before, inside, "</div>\n", last, after])
     context["body"] = body
 
 

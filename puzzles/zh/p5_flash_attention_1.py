@@ -37,9 +37,9 @@
 #
 # <!-- attention -->
 # Q 的每一行是一个 *查询*（query）。K 的每一行是一个 *键*（key），V 的同一行是这个键的 *值*（value）。
-# *分数*（score）表示查询与键有多匹配：两者的点积，再乘系数 `scale`（常取 $1/\sqrt{d}$，免得分数随行宽
-# $d$ 变大）。softmax 把一个查询的所有分数变成 *权重*（weight），O 的对应行就是所有值按这些权重的加权
-# 平均：
+# *分数*（score）表示查询与键的匹配程度：两者的点积，再乘系数 `scale`（常取 $1/\sqrt{d}$，免得分数随行
+# 宽 $d$ 变大）。softmax 把一个查询的所有分数变成 *权重*（weight），O 的对应行就是所有值按这些权重的加
+# 权平均：
 #
 # $$ s_{ij} = \text{scale} \cdot q_i \cdot k_j, \qquad m_i = \max_j s_{ij}, \qquad l_i = \sum_j e^{s_{ij} - m_i}, \qquad
 # o_i = \frac{1}{l_i} \sum_j e^{s_{ij} - m_i}\, v_j. $$

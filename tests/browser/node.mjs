@@ -5,7 +5,7 @@ import { createInterface } from "node:readline";
 const [site, script] = process.argv.slice(2);
 const { start } = await import(`${site}/app/python.mjs`);
 const { loadPyodide } = await import(`${site}/pyodide/pyodide.mjs`);
-const { python } = await start(loadPyodide, `${site}/pyodide/`, new Uint8Array(readFileSync(`${site}/checker.zip`)));
+const { python } = await start(loadPyodide, `${site}/pyodide/`, [new Uint8Array(readFileSync(`${site}/checker.zip`))]);
 python.runPython(readFileSync(script, "utf-8"), { globals: python.globals });
 const judged = python.globals.get("judged");
 for await (const line of createInterface({ input: process.stdin })) console.log(judged(line));

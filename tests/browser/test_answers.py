@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,8 @@ from typing import Any
 import pytest
 
 from checker import catalog
+from checker.course.language import speaking
+from checker.report.said import said
 from tests.conftest import ROOT
 from tests.kernels import named
 
@@ -30,6 +33,7 @@ for line in sys.stdin:
     print(beats[-1][1:] if beats else "", flush=True)
     print(answer, flush=True)
 """
+CHINESE = re.compile("[\u3000-\u9fff]")
 SOLVED, WRONG = (named(name).text.partition("@triton.jit")[2] for name in ("p1_naive_softmax", "p1_base_two"))
 
 
@@ -90,6 +94,25 @@ def test_a_finding_comes_with_its_question_and_then_with_its_hint(page: Page) ->
     assert page.asks("hint")["hints"] == [1]
     assert page.asks("hint", again=True)["hints"] == [1]
     assert "Try:" in page.asks("check")["html"]
+
+
+def test_an_answer_is_in_the_language_of_its_request(page: Page) -> None:
+    page.writes(WRONG)
+    chinese, told = (page.asks(verb, language="zh")["html"] for verb in ("check", "hint"))
+    english = page.asks("check", language="en")
+    assert "[base-two]" in english["html"] and not CHINESE.search(english["html"])
+    with speaking("zh"):
+        [title] = (said(mark["said"]) for mark in english["marks"])
+    assert CHINESE.search(title) and title in told and title in chinese and "[base-two]" in chinese
+    page.writes(SOLVED)
+    assert page.asks("check", language="zh")["accepted"]
+    [picture] = page.asks("trace", language="zh")["pictures"]
+    assert "分块随时间的变化" in picture
+    [launch] = page.asks("step", language="zh")["step"]["launches"]
+    assert launch["programs"]["0"] == "程序 0"
+    file = page.asks("download", kind="py", language="zh")
+    assert file["name"] == "p1_naive_softmax.py" and "## 思路" in file["text"] and "tl.exp(" in file["text"]
+    assert page.asks("upload", name="p1.py", text=file["text"], language="zh")["text"] == f"@triton.jit{SOLVED}"
 
 
 def test_what_is_accepted_answers_guesses(page: Page) -> None:

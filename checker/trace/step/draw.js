@@ -1,12 +1,14 @@
 /* How values and tensors are said and drawn. */
 
+import { t } from "./said.js";
+
 const SKY = [86, 180, 233], BLUE = [0, 114, 178], ORANGE = [213, 94, 0]; // of Okabe and Ito
 const WIDE = 256, HIGH = 176; // pixels that a block may have
 const WRAP = 64; // numbers in a line of a long row
 
 const paint = ([r, g, b], alpha) => `rgb(${r} ${g} ${b} / ${alpha})`;
 const size = (shape) => shape.reduce((all, side) => all * side, 1);
-export const counted = (n, what) => `${n.toLocaleString("en")} ${what}${n === 1 ? "" : "s"}`;
+export const counted = (n) => t("{n} element{_s}", { n: n.toLocaleString("en"), _s: n === 1 ? "" : "s" });
 
 export function made(tag, properties = {}, ...children) {
   const element = document.createElement(tag);
@@ -25,19 +27,19 @@ export function told(number) {
 
 /** A value in a few words; `numbers` may be those of a mask. */
 export function inWords([type, shape, numbers, tensor], tensors) {
-  const kind = tensor >= 0 ? `pointer${shape.length ? "s" : ""} into ${tensors[tensor].name}` : type;
+  const kind = tensor >= 0 ? t("pointer{_s} into {name}", { _s: shape.length ? "s" : "", name: tensors[tensor].name }) : type;
   const form = shape.length ? `${shape.join(" × ")} ${kind}` : kind;
-  if (!numbers?.length) return numbers ? form : shape.length ? `${form}, too many to show` : form;
+  if (!numbers?.length) return numbers ? form : shape.length ? t("{form}, too many to show", { form }) : form;
   if (type === "int1" || type === "bool") {
     const on = numbers.filter((one) => one).length;
-    return shape.length ? `${form}, ${on} of ${numbers.length} true` : `${form}, ${on ? "true" : "false"}`;
+    return shape.length ? t("{form}, {on} of {all} true", { form, on, all: numbers.length }) : `${form}, ${on ? "true" : "false"}`;
   }
-  if (!shape.length) return `${tensor >= 0 ? `${kind}, element` : form} ${told(numbers[0])}`;
+  if (!shape.length) return tensor >= 0 ? t("{kind}, element {number}", { kind, number: told(numbers[0]) }) : `${form} ${told(numbers[0])}`;
   const finite = numbers.filter((one) => typeof one === "number");
   const times = (sign) => numbers.filter((one) => one === sign).length;
-  const odd = ["nan", "-inf", "inf"].filter(times).map((sign) => (times(sign) === numbers.length ? `all ${told(sign)}` : `${times(sign)} ${told(sign)}`));
+  const odd = ["nan", "-inf", "inf"].filter(times).map((sign) => (times(sign) === numbers.length ? t("all {number}", { number: told(sign) }) : `${times(sign)} ${told(sign)}`));
   const low = finite.reduce((a, b) => Math.min(a, b), Infinity), high = finite.reduce((a, b) => Math.max(a, b), -Infinity);
-  const span = !finite.length ? [] : [low < high ? `${told(low)} to ${told(high)}` : odd.length ? told(low) : `all ${told(low)}`];
+  const span = !finite.length ? [] : [low < high ? t("{low} to {high}", { low: told(low), high: told(high) }) : odd.length ? told(low) : t("all {number}", { number: told(low) })];
   return `${form}: ${[...span, ...odd].join(", ")}`;
 }
 
@@ -105,7 +107,7 @@ export function heatMap(name, value, mask, ink, about) {
   const { canvas, pen, at, under, wide, high } = sheet(shape, about);
   canvas.onmousemove = (event) => {
     const n = under(event);
-    canvas.title = n < numbers.length ? `${name}${indexed(n, shape)} = ${told(numbers[n])}${mask && !mask[n] ? ", masked" : ""}` : "";
+    canvas.title = n < numbers.length ? `${name}${indexed(n, shape)} = ${told(numbers[n])}${mask && !mask[n] ? t(", masked") : ""}` : "";
   };
   const finite = numbers.filter((one) => typeof one === "number").map(Math.abs);
   const most = finite.reduce((a, b) => Math.max(a, b), 0) || 1;
@@ -138,7 +140,7 @@ export function heatMap(name, value, mask, ink, about) {
 /** A tensor: dark what this step loads, hatched what it stores, pale what was touched before. */
 export function touchMap(tensor, before, now, wrong, ink) {
   const elements = now.reduce((all, { runs }) => all + runs.reduce((sum, [, n]) => sum + n, 0), 0);
-  const about = `${tensor.name}: ${elements ? `${counted(elements, "element")} touched now` : "not touched now"}`;
+  const about = `${tensor.name}: ${elements ? t("{elements} touched now", { elements: counted(elements) }) : t("not touched now")}`;
   const { canvas, pen, at, under, columns } = sheet(tensor.shape, about);
   const fill = (runs, draw) => {
     for (let [first, left] of runs) {

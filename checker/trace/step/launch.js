@@ -17,6 +17,7 @@
  */
 
 import { counted, inWords } from "./draw.js";
+import { t } from "./said.js";
 
 /** Runs of elements, joined where they meet: what was touched before grows to a few of them. */
 function joined(runs) {
@@ -110,22 +111,22 @@ export class Launch {
     const step = this.all[n], [text] = this.statements[step.line] ?? [""];
     const [, shown] = this.code.find(([line]) => line === step.line) ?? [0, step.line];
     const accesses = step.accesses.map(({ tensor, runs, store }) => {
-      const elements = runs.reduce((sum, [, count]) => sum + count, 0);
-      const did = store ? "stores" : "loads";
-      return tensor < 0 ? `${did} nothing, as all lanes are masked` : `${did} ${counted(elements, "element")} of ${this.tensors[tensor].name}`;
+      if (tensor < 0) return store ? t("stores nothing, as all lanes are masked") : t("loads nothing, as all lanes are masked");
+      const of = { elements: counted(runs.reduce((sum, [, count]) => sum + count, 0)), tensor: this.tensors[tensor].name };
+      return store ? t("stores {elements} of {tensor}", of) : t("loads {elements} of {tensor}", of);
     });
-    const names = step.changed.map(([name, place]) => `${name} is ${inWords(this.values[place], this.tensors)}`);
-    const last = this.stopped && n === this.range(step.program)[1] ? ` It ${this.stopped}.` : "";
-    if (step.begins) return `Line ${shown}: ${step.name} begins.${last}`;
-    const came = [...accesses, ...names, ...this.#turn(n)].join("; ");
-    return `Line ${shown}: ${text}${came && ` → ${came}.`}${last}`;
+    const names = step.changed.map(([name, place]) => t("{name} is {value}", { name, value: inWords(this.values[place], this.tensors) }));
+    const last = this.stopped && n === this.range(step.program)[1] ? t(" It {stopped}.", { stopped: this.stopped }) : "";
+    if (step.begins) return t("Line {shown}: {name} begins.{last}", { shown, name: step.name, last });
+    const came = [...accesses, ...names, ...this.#turn(n)].join(t("; "));
+    return t("Line {shown}: {text}", { shown, text }) + (came && t(" → {came}.", { came })) + last;
   }
 
   /** What became of the head of an `if` or of a loop. */
   #turn(n) {
     const step = this.all[n], [text, , inner] = this.statements[step.line] ?? [""];
     const next = this.all.slice(n + 1).find((one) => one.depth <= step.depth);
-    if (/^(for|while)\b/.test(text)) return step.enters ? [] : ["the loop ends"];
-    return inner ? [`this is ${next?.line === inner}`] : [];
+    if (/^(for|while)\b/.test(text)) return step.enters ? [] : [t("the loop ends")];
+    return inner ? [t("this is {value}", { value: next?.line === inner })] : [];
   }
 }

@@ -3,6 +3,7 @@
 
 import { heatMap, inWords, made, table, told, touchMap } from "./draw.js";
 import { Launch } from "./launch.js";
+import { t } from "./said.js";
 
 const PAUSE = 450; // milliseconds between steps that go by themselves
 const TRAIL = 5; // earlier values of a number that are shown
@@ -14,11 +15,11 @@ class Pane {
 
   constructor(launch, goTo) {
     this.launch = launch;
-    this.code = made("pre", { className: "step-code", tabIndex: 0, ariaLabel: `The lines of ${launch.kernel}` });
+    this.code = made("pre", { className: "step-code", tabIndex: 0, ariaLabel: t("The lines of {kernel}", { kernel: launch.kernel }) });
     const ran = new Set(launch.all.map((one) => one.line));
     for (const [line, shown, text] of launch.code) {
       const never = line in launch.statements && !ran.has(line);
-      const one = made("span", { className: `step-line${never ? " step-never" : ""}`, title: never ? "never executed here" : "" }, made("span", { className: "step-number" }, String(shown)), text || " ");
+      const one = made("span", { className: `step-line${never ? " step-never" : ""}`, title: never ? t("never executed here") : "" }, made("span", { className: "step-number" }, String(shown)), text || " ");
       one.addEventListener("click", () => goTo(line));
       this.#lines.set(line, one);
       this.code.append(one);
@@ -26,7 +27,7 @@ class Pane {
     this.bytes = made("p", { className: "step-bytes" });
     this.names = made("div", { className: "step-names" });
     this.tensors = made("div", { className: "step-tensors" });
-    const about = made("p", { className: "step-about" }, made("b", {}, launch.kernel), ` with ${launch.case}`);
+    const about = made("p", { className: "step-about" }, made("b", {}, launch.kernel), t(" with {case}", { case: launch.case }));
     const left = made("div", { className: "step-left" }, this.code);
     if (launch.all.some(({ accesses }) => accesses.length)) left.append(made("div", { className: "step-memory" }, this.bytes, this.tensors)); // of PyTorch nothing is known
     this.element = made("section", { className: "step-pane", ariaLabel: launch.kernel }, about, left, this.names);
@@ -45,10 +46,11 @@ class Pane {
       if (top < this.code.scrollTop || top > this.code.scrollTop + view - 40) this.code.scrollTop = top - view / 3;
     }
     const start = from > 0 ? launch.all[from - 1] : { loaded: 0, stored: 0 };
-    this.bytes.textContent = `So far ${(step.loaded - start.loaded).toLocaleString("en")} bytes loaded, ${(step.stored - start.stored).toLocaleString("en")} stored.`;
+    const [loaded, stored] = [step.loaded - start.loaded, step.stored - start.stored].map((bytes) => bytes.toLocaleString("en"));
+    this.bytes.textContent = t("So far {loaded} bytes loaded, {stored} stored.", { loaded, stored });
     const [, used] = launch.statements[step.line] ?? ["", []], names = [...launch.names(n)];
-    const stored = step.accesses.filter(({ store, value }) => store && value >= 0).map(({ tensor, mask, value }) => {
-      const name = `what is stored in ${launch.tensors[tensor]?.name ?? "no tensor"}`;
+    const values = step.accesses.filter(({ store, value }) => store && value >= 0).map(({ tensor, mask, value }) => {
+      const name = t("what is stored in {tensor}", { tensor: launch.tensors[tensor]?.name ?? t("no tensor") });
       return [name, { value: launch.values[value], mask: mask >= 0 ? launch.values[mask][2] : undefined, fresh: true, trail: [] }];
     });
     const cards = (these) => made("div", { className: "step-cards" }, ...these.map(([name, held]) => this.#card(name, held, ink)));
@@ -56,10 +58,10 @@ class Pane {
     here.sort(([, one], [, other]) => other.fresh - one.fresh);
     const [argued, others] = [[], []]; // what stands in no line keeps its place
     for (const one of names) if (!here.includes(one)) (one[1].line === launch.begin(n) && !step.begins ? argued : others).push(one);
-    const parts = [cards([...stored, ...here])];
-    if (others.length) parts.push(made("p", { className: "step-rest" }, "Not in this line"), cards(others));
+    const parts = [cards([...values, ...here])];
+    if (others.length) parts.push(made("p", { className: "step-rest" }, t("Not in this line")), cards(others));
     if (argued.length) {
-      const folded = made("details", { className: "step-rest", open: this.#unfolded.has("") }, made("summary", {}, "Arguments"), cards(argued));
+      const folded = made("details", { className: "step-rest", open: this.#unfolded.has("") }, made("summary", {}, t("Arguments")), cards(argued));
       folded.addEventListener("toggle", ({ target }) => target === folded && this.#unfolded[folded.open ? "add" : "delete"](""));
       parts.push(folded);
     }
@@ -67,12 +69,12 @@ class Pane {
     this.names.replaceChildren(...parts);
     if (kept) [...this.names.querySelectorAll(".step-card")].find((one) => one.dataset.name === kept)?.querySelector("summary")?.focus({ preventScroll: true });
     const before = launch.touched(from, n);
-    this.tensors.replaceChildren(...launch.tensors.map((tensor, t) => {
-      const own = step.accesses.filter((one) => one.tensor === t);
-      const wrong = launch.wrong?.tensor === t ? launch.wrong.element : undefined;
-      const words = own.length ? (own.some((one) => one.store) ? " ◂ stored" : " ◂ loaded") : "";
+    this.tensors.replaceChildren(...launch.tensors.map((tensor, at) => {
+      const own = step.accesses.filter((one) => one.tensor === at);
+      const wrong = launch.wrong?.tensor === at ? launch.wrong.element : undefined;
+      const words = own.length ? (own.some((one) => one.store) ? t(" ◂ stored") : t(" ◂ loaded")) : "";
       const form = `${tensor.shape.join(" × ")} ${tensor.type}`;
-      return made("figure", {}, made("figcaption", {}, made("b", {}, tensor.name + words), ` ${form}`), touchMap(tensor, before[t], own, wrong, ink));
+      return made("figure", {}, made("figcaption", {}, made("b", {}, tensor.name + words), ` ${form}`), touchMap(tensor, before[at], own, wrong, ink));
     }));
   }
 
@@ -81,12 +83,12 @@ class Pane {
     const card = made("div", { className: `step-card${fresh ? " step-fresh" : ""}` });
     card.dataset.name = name;
     card.append(made("div", {}, made("b", {}, `${fresh ? "● " : ""}${name}`), ` ${words}`));
-    const were = trail.length > 1 ? `before: ${trail.slice(-1 - TRAIL, -1).map(told).join(", ")}` : "";
-    const about = [were, old ? "from the last iteration" : ""].filter(Boolean).join("; ");
+    const were = trail.length > 1 ? t("before: {values}", { values: trail.slice(-1 - TRAIL, -1).map(told).join(", ") }) : "";
+    const about = [were, old ? t("from the last iteration") : ""].filter(Boolean).join(t("; "));
     if (about) card.append(made("div", { className: "step-were" }, about));
     if (!shape.length || !numbers?.length) return card;
     card.append(heatMap(name, value, mask, ink, `${name}: ${words}`));
-    const rows = made("details", { open: this.#unfolded.has(name) }, made("summary", {}, "numbers"));
+    const rows = made("details", { open: this.#unfolded.has(name) }, made("summary", {}, t("numbers")));
     const fill = () => rows.open && rows.children.length < 2 && rows.append(table(value, mask));
     rows.addEventListener("toggle", () => {
       this.#unfolded[rows.open ? "add" : "delete"](name);
@@ -98,16 +100,12 @@ class Pane {
   }
 }
 
-const READ = `
-<p>You see how things are after the line that is marked with ▶. ● marks what it has changed. The cards of the names in this
-line come first.</p>
-<p>In a block, orange is above zero and blue below; the deeper, the larger, of this block. Hatched lanes were masked, and their
-numbers stand in brackets; ∞, −∞ and × (not a number) are signs of their own. Of true and false (int1), true is filled. Point at a
-cell to see its index and its number.</p>
-<p>In a tensor, blue is loaded by this line and orange hatching is stored; what is pale was touched before. A frame is the first
-element that came out wrong.</p>
-<p>Keys: → and ← step, Shift with them goes to the next iteration or the one before, S to the next store, Home and End. A click on a
-line goes to the next time that it is executed.</p>`;
+const READ = [
+  t("You see how things are after the line that is marked with ▶. ● marks what it has changed. The cards of the names in this line come first."),
+  t("In a block, orange is above zero and blue below; the deeper, the larger, of this block. Hatched lanes were masked, and their numbers stand in brackets; ∞, −∞ and × (not a number) are signs of their own. Of true and false (int1), true is filled. Point at a cell to see its index and its number."),
+  t("In a tensor, blue is loaded by this line and orange hatching is stored; what is pale was touched before. A frame is the first element that came out wrong."),
+  t("Keys: → and ← step, Shift with them goes to the next iteration or the one before, S to the next store, Home and End. A click on a line goes to the next time that it is executed."),
+];
 
 class Stepper {
   #at = 0;
@@ -120,18 +118,18 @@ class Stepper {
     this.launches = data.launches.map((one) => new Launch(one));
     this.other = data.beside && new Launch(data.beside.launches[0]);
     const button = (name, act, title) => made("button", { type: "button", title, onclick: act }, name);
-    this.launch = made("select", { ariaLabel: "Kernel", onchange: () => this.#open(Number(this.launch.value)) });
+    this.launch = made("select", { ariaLabel: t("Kernel"), onchange: () => this.#open(Number(this.launch.value)) });
     this.launch.append(...this.launches.map((one, n) => made("option", { value: n }, `${one.kernel}${one.wrong || one.stopped ? " ✗" : ""}`)));
-    this.program = made("select", { ariaLabel: "Program", onchange: () => this.#choose(Number(this.program.value)) });
+    this.program = made("select", { ariaLabel: t("Program"), onchange: () => this.#choose(Number(this.program.value)) });
     for (const one of [this.launch, this.program]) {
       one.addEventListener("pointerdown", () => (this.#pointed = true));
       one.addEventListener("keydown", () => (this.#pointed = false));
       one.addEventListener("change", () => this.#pointed && this.root.focus({ preventScroll: true }));
     }
     this.both = made("input", { type: "checkbox", onchange: () => this.#open(0) });
-    this.slider = made("input", { type: "range", min: 1, ariaLabel: "Step", oninput: () => this.#halt().#show(this.first + Number(this.slider.value) - 1) });
+    this.slider = made("input", { type: "range", min: 1, ariaLabel: t("Step"), oninput: () => this.#halt().#show(this.first + Number(this.slider.value) - 1) });
     this.count = made("span", { className: "step-count" });
-    this.play = button("Play", () => this.#toggle(), "Step by itself");
+    this.play = button(t("Play"), () => this.#toggle(), t("Step by itself"));
     this.said = made("p", { className: "step-said", role: "status" });
     this.panes = made("div", { className: "step-panes" });
     const choices = made("div", { className: "step-choices" });
@@ -139,21 +137,20 @@ class Stepper {
     if (data.launches.some((one) => Object.keys(one.programs).length > 1)) choices.append(this.program);
     this.few = made("span");
     choices.append(this.few);
-    if (this.launches.some((one) => one.wrong)) choices.append(button("To the wrong store", () => this.#open(data.first, true)));
-    if (this.other) choices.append(made("label", {}, this.both, ` beside ${data.beside.puzzle}`));
-    this.back = button("◀", () => this.#halt().#move(-1), "Back (←)");
-    this.ahead = button("Step ▶", () => this.#halt().#move(1), "Step (→)");
-    const iteration = button("Next iteration", () => this.#halt().#seek(1, (one) => one.enters), "Next iteration (Shift →)");
-    const store = button("Next store", () => this.#halt().#seek(1, (one) => one.stores), "Next store (S)");
+    if (this.launches.some((one) => one.wrong)) choices.append(button(t("To the wrong store"), () => this.#open(data.first, true)));
+    if (this.other) choices.append(made("label", {}, this.both, t(" beside {puzzle}", { puzzle: data.beside.puzzle })));
+    this.back = button("◀", () => this.#halt().#move(-1), t("Back (←)"));
+    this.ahead = button(t("Step ▶"), () => this.#halt().#move(1), t("Step (→)"));
+    const iteration = button(t("Next iteration"), () => this.#halt().#seek(1, (one) => one.enters), t("Next iteration (Shift →)"));
+    const store = button(t("Next store"), () => this.#halt().#seek(1, (one) => one.stores), t("Next store (S)"));
     this.toIteration = iteration;
     this.toStore = store;
     const keys = made("div", { className: "step-keys" }, this.back, this.ahead, iteration, store, this.play, this.slider, this.count);
     const bar = made("div", { className: "step-bar" }, keys, this.said);
-    const help = made("details", { className: "step-help" }, made("summary", {}, "How to read this"));
-    help.insertAdjacentHTML("beforeend", READ);
-    const head = made("p", { className: "step-head" }, made("b", {}, `${data.puzzle}: ${data.title}`), ` ${data.outcome}`);
+    const help = made("details", { className: "step-help" }, made("summary", {}, t("How to read this")), ...READ.map((words) => made("p", {}, words)));
+    const head = made("p", { className: "step-head" }, made("b", {}, t("{puzzle}: {title}", data)), ` ${data.outcome}`);
     if (data.example) head.append(made("span", { className: "step-example" }, data.example));
-    this.root = made("div", { className: "step", tabIndex: 0, role: "application", ariaLabel: `Stepping through ${data.puzzle}` }, head, help, choices, bar, this.panes);
+    this.root = made("div", { className: "step", tabIndex: 0, role: "application", ariaLabel: t("Stepping through {puzzle}", { puzzle: data.puzzle }) }, head, help, choices, bar, this.panes);
     this.root.addEventListener("keydown", (event) => this.#key(event));
     root.replaceChildren(this.root);
     this.#open(data.first);
@@ -179,7 +176,7 @@ class Stepper {
     this.program.replaceChildren(...Object.entries(launch.programs).map(([n, name]) => made("option", { value: n }, name)));
     this.program.disabled = both;
     const shown = Object.keys(launch.programs).length;
-    this.few.textContent = shown < launch.count ? `${shown} of ${launch.count} programs` : "";
+    this.few.textContent = shown < launch.count ? t("{shown} of {count} programs", { shown, count: launch.count }) : "";
     if (both) this.#between(0, launch.all.length - 1, 0);
     else this.#choose(launch.all[launch.start].program);
   }
@@ -209,7 +206,8 @@ class Stepper {
     }
     this.slider.value = this.#at - this.first + 1;
     this.slider.setAttribute("aria-valuetext", words);
-    this.count.textContent = `${this.#at - this.first + 1} of ${this.last - this.first + 1}${launch.whole ? "" : ", where the recording ends"}`;
+    const of = { n: this.#at - this.first + 1, all: this.last - this.first + 1 };
+    this.count.textContent = launch.whole ? t("{n} of {all}", of) : t("{n} of {all}, where the recording ends", of);
     this.said.textContent = words;
     this.shown[0].show(this.#at, this.first);
     if (this.shown[1]) this.shown[1].show(this.#partner(step.tiles), 0);
@@ -237,7 +235,7 @@ class Stepper {
   #halt() {
     clearInterval(this.#timer);
     this.#timer = 0;
-    this.play.textContent = "Play";
+    this.play.textContent = t("Play");
     return this;
   }
 
@@ -245,7 +243,7 @@ class Stepper {
     if (this.#timer) return this.#halt();
     if (this.#at === this.last) this.#show(this.first);
     this.#timer = setInterval(() => (this.#at < this.last ? this.#move(1) : this.#halt()), PAUSE);
-    this.play.textContent = "Pause";
+    this.play.textContent = t("Pause");
   }
 
   #key(event) {

@@ -2,6 +2,7 @@
 
 import { made } from "./draw.js";
 import { editor } from "./editor.js";
+import { t } from "./said.js";
 
 export class Bugs {
   #next = 0;
@@ -18,25 +19,25 @@ export class Bugs {
   open() {
     const number = this.#next++ % this.bugs.length, { text, lines } = this.bugs[number];
     const said = made("p", { role: "status" }), report = made("div"), frame = made("div");
-    const guess = made("input", { type: "number", min: 1, ariaLabel: "The line that is to blame" });
+    const guess = made("input", { type: "number", min: 1, ariaLabel: t("The line that is to blame") });
     const guessed = (event) => {
       event.preventDefault();
       const right = lines.includes(Number(guess.value));
-      said.textContent = right ? "That is the line. Now fix it, with one edit." : "It is another line. What would a right kernel do there?";
+      said.textContent = right ? t("That is the line. Now fix it, with one edit.") : t("It is another line. What would a right kernel do there?");
     };
-    const ask = made("form", { onsubmit: guessed }, "Which line is to blame? ", guess, " ", made("button", {}, "Say"));
-    const fix = made("button", { type: "button", onclick: () => fixed() }, "Check the fix");
-    const next = made("button", { type: "button", onclick: () => this.open() }, "Next bug");
+    const ask = made("form", { onsubmit: guessed }, t("Which line is to blame? "), guess, " ", made("button", {}, t("Say")));
+    const fix = made("button", { type: "button", onclick: () => fixed() }, t("Check the fix"));
+    const next = made("button", { type: "button", onclick: () => this.open() }, t("Next bug"));
     next.hidden = true;
-    const title = made("h3", {}, `Bug ${number + 1} of ${this.bugs.length}`);
-    this.part.replaceChildren(title, made("p", {}, "There is one mistake in this kernel."), frame, ask, said, fix, " ", next, report);
+    const title = made("h3", {}, t("Bug {number} of {all}", { number: number + 1, all: this.bugs.length }));
+    this.part.replaceChildren(title, made("p", {}, t("There is one mistake in this kernel.")), frame, ask, said, fix, " ", next, report);
     this.part.hidden = false;
-    const code = editor(frame, text, `Bug ${number + 1}`, { checks: () => fixed() });
+    const code = editor(frame, text, t("Bug {number}", { number: number + 1 }), { checks: () => fixed() });
     const fixed = async () => {
       const answer = await this.check(code.text());
       if (!answer?.html) return;
       report.innerHTML = answer.html;
-      said.textContent = answer.accepted ? "Fixed." : "There still is a mistake.";
+      said.textContent = answer.accepted ? t("Fixed.") : t("There still is a mistake.");
       next.hidden = !answer.accepted;
       this.reveal(said);
     };

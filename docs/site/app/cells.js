@@ -2,6 +2,7 @@
 
 import { editor } from "./editor.js";
 import { made } from "./draw.js";
+import { t } from "./said.js";
 
 export class Cells {
   /** `cells`: all code of the lesson beside the kernel, in order; `run`: what asks for the last of some texts. */
@@ -12,12 +13,12 @@ export class Cells {
   }
 
   #made(place, code) {
-    const out = made("pre", { className: "rc-out", tabIndex: 0, ariaLabel: "What the cell shows" });
+    const out = made("pre", { className: "rc-out", tabIndex: 0, ariaLabel: t("What the cell shows") });
     out.hidden = true;
     const frame = made("div", { className: "rc-editor" });
     const act = () => this.#run(out);
-    place.replaceChildren(frame, made("button", { type: "button", textContent: "Run", onclick: act }), out);
-    return { out, text: editor(frame, code, "A cell of the lesson", { checks: act, plain: true }).text };
+    place.replaceChildren(frame, made("button", { type: "button", textContent: t("Run"), onclick: act }), out);
+    return { out, text: editor(frame, code, t("A cell of the lesson"), { checks: act, plain: true }).text };
   }
 
   async #run(out) {
@@ -25,7 +26,7 @@ export class Cells {
     const answer = await this.run(this.cells.slice(0, last + 1).map((one) => one.text()));
     if (answer?.text === undefined) return;
     out.hidden = false;
-    out.textContent = answer.text || "It shows nothing.";
+    out.textContent = answer.text || t("It shows nothing.");
     out.classList.remove("wb-outdated");
   }
 

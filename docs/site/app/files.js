@@ -1,6 +1,7 @@
 /* What goes out of a workbench and comes back: the puzzle's file or notebook, or all drafts as one file. */
 
 import { made } from "./draw.js";
+import { t } from "./said.js";
 import { draft, drafts, progress, saveDraft, saveProgress } from "./store.js";
 
 const ALL = "flash-puzzles.json";
@@ -31,7 +32,7 @@ export class Files {
   }
 
   async #download(kind) {
-    const answer = await this.bench.ask("download", "Making the file …", { kind });
+    const answer = await this.bench.ask("download", t("Making the file …"), { kind });
     if (answer?.text) this.#saved(answer.name, answer.text);
   }
 
@@ -43,15 +44,15 @@ export class Files {
   #saved(name, text) {
     const href = URL.createObjectURL(new Blob([text]));
     made("a", { href, download: name }).click();
-    this.bench.said(`Saved as ${name}.`);
+    this.bench.said(t("Saved as {name}.", { name }));
     setTimeout(() => URL.revokeObjectURL(href), 10_000);
   }
 
   async #upload(input) {
     const [file] = input.files;
-    const answer = await this.bench.ask("upload", "Reading the file …", { name: file.name, text: await file.text() });
+    const answer = await this.bench.ask("upload", t("Reading the file …"), { name: file.name, text: await file.text() });
     input.value = ""; // so that the same file can be chosen again
-    if (typeof answer?.text === "string") this.bench.replace(answer.text, `This is ${file.name}.`);
+    if (typeof answer?.text === "string") this.bench.replace(answer.text, t("This is {name}.", file));
   }
 
   /** Take drafts and progress from a file of all of them, in place of those that are here. */
@@ -65,14 +66,14 @@ export class Files {
       const texts = [...Object.values(found.drafts), ...Object.values(found.progress)];
       if (texts.some((one) => typeof one !== "string")) throw new TypeError();
     } catch {
-      return this.bench.said(`${file.name} is no file of all drafts.`);
+      return this.bench.said(t("{name} is no file of all drafts.", file));
     }
     const others = Object.keys(found.drafts).filter((puzzle) => ![null, found.drafts[puzzle]].includes(draft(puzzle)));
-    if (others.length && !confirm(`Take the file’s version of ${others.join(", ")} instead of yours?`)) return;
+    if (others.length && !confirm(t("Take the file’s version of {puzzles} instead of yours?", { puzzles: others.join(", ") }))) return;
     for (const [puzzle, code] of Object.entries(found.drafts)) saveDraft(puzzle, code);
     for (const [puzzle, line] of Object.entries(found.progress)) saveProgress(puzzle, line);
     const own = found.drafts[this.puzzle];
-    if (own !== undefined && own !== this.bench.text()) this.bench.replace(own, `This is from ${file.name}.`);
-    this.bench.said(`The drafts of ${file.name} are back.`);
+    if (own !== undefined && own !== this.bench.text()) this.bench.replace(own, t("This is from {name}.", file));
+    this.bench.said(t("The drafts of {name} are back.", file));
   }
 }

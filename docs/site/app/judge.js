@@ -1,6 +1,9 @@
 /* The workers that judge. One is asked. After its first answer a spare one loads, which takes over if the first hangs. */
 
-const NOT_LOADED = "Python could not be loaded. The first visit needs the network, and a browser with WebAssembly.";
+import { t } from "./said.js";
+
+const NOT_LOADED = t("Python could not be loaded. The first visit needs the network, and a browser with WebAssembly.");
+const LOADING = { python: t("Loading Python (10 MB at the first visit) …"), checker: t("Starting the checker …") };
 
 /** There is nobody to ask. The message is a sentence for the learner. */
 export class Unavailable extends Error {}
@@ -37,16 +40,16 @@ class Hand {
 
   #heard(data) {
     if (data.loading) {
-      this.#tell(data.loading);
+      this.#tell(LOADING[data.loading]);
       if (this.#asked) this.#restartClock(); // a download is not the kernel's fault
     } else if (data.alive) {
       if (this.#asked) this.#restartClock(); // one launch more is done
-      if (this.#asked && data.every > 1) this.#tell(`${data.about || "launches"}: ${data.done} of ${data.every}`);
+      if (this.#asked && data.every > 1) this.#tell(t("{what}: {done} of {every}", { ...data, what: data.about || t("launches") }));
     } else if (data.ready) {
       this.isReady = true;
       this.#opening.resolve();
     } else if (data.failed) {
-      this.#broken(data.failed);
+      this.#broken(t("Python could not be loaded: {why}.", { why: data.failed }));
     } else if (data.id === this.#asked?.id) {
       this.#asked.resolve(data.answer);
       this.#rest();

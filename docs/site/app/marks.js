@@ -1,5 +1,6 @@
 /* What is solved: marks in the sidebar and on the index page, where to go on, and solutions that are earned. */
 
+import { t } from "./said.js";
 import { drafts, onProgress, progress, solved } from "./store.js";
 
 function mark(item) {
@@ -7,7 +8,7 @@ function mark(item) {
   if (!solved(item.dataset.puzzle) || link.querySelector(".solved-mark")) return;
   const sign = document.createElement("span");
   sign.className = "solved-mark";
-  sign.innerHTML = `<span aria-hidden="true"> ✓</span><span class="only-heard"> (solved)</span>`;
+  sign.innerHTML = `<span aria-hidden="true"> ✓</span><span class="only-heard">${t(" (solved)")}</span>`;
   link.append(sign);
 }
 
@@ -19,13 +20,13 @@ function goOn() {
   const last = items.findLastIndex((item) => item.dataset.puzzle in begun);
   if (!link || last < 0) return;
   const done = items.filter((item) => solved(item.dataset.puzzle)).length;
-  document.getElementById("how-far").textContent = `${done} of ${items.length} solved here`;
+  document.getElementById("how-far").textContent = t("{done} of {all} solved here", { done, all: items.length });
   const open = [...items.slice(last), ...items].find((item) => !solved(item.dataset.puzzle));
   if (open) {
     link.href = open.querySelector("a").href;
-    link.textContent = `Go on with ${open.dataset.puzzle}`;
+    link.textContent = t("Go on with {puzzle}", open.dataset);
   } else {
-    link.textContent = "All puzzles are solved";
+    link.textContent = t("All puzzles are solved");
   }
 }
 

@@ -1,5 +1,7 @@
 /* All of the site is there without a network after the first visit: the service worker keeps it. */
 
+import { t } from "./said.js";
+
 /** Start the service worker, once `loaded` has settled, and let it keep Python too. */
 export async function keep(app, loaded) {
   if (!("serviceWorker" in navigator)) return;
@@ -22,7 +24,7 @@ function updated() {
   const line = document.createElement("p");
   line.className = "site-updated";
   line.setAttribute("role", "status");
-  line.innerHTML = `The course has been updated. Nothing of yours is lost. <button type="button">Reload</button>`;
+  line.innerHTML = `${t("The course has been updated. Nothing of yours is lost.")} <button type="button">${t("Reload")}</button>`;
   line.querySelector("button").addEventListener("click", () => location.reload());
   document.body.append(line);
 }

@@ -1,5 +1,7 @@
 /* The front page's picture moves: a button stops it. Whoever wants no motion has it still from the start. */
 
+import { t } from "./said.js";
+
 const picture = document.querySelector('img[src*="at_work"]');
 
 if (picture) {
@@ -9,7 +11,7 @@ if (picture) {
   button.className = "picture-stops";
   const show = (still) => {
     picture.src = still ? `${moving}#still` : moving; // its end, see docs/figures/at_work.py
-    button.textContent = still ? "Play" : "Stop";
+    button.textContent = still ? t("Play") : t("Stop");
   };
   const calm = matchMedia("(prefers-reduced-motion: reduce)");
   calm.addEventListener("change", () => show(calm.matches));

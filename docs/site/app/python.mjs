@@ -2,11 +2,11 @@
 
 const HOME = "/course";
 
-/** Pyodide, and the function that answers requests: JSON in, JSON out. `packed`: a promise of checker.zip's bytes. */
+/** Pyodide, and the function that answers requests: JSON in, JSON out. `packed`: promises of archives' bytes. */
 export async function start(loadPyodide, indexURL, packed, starting = () => {}) {
   const python = await loadPyodide({ indexURL, packages: ["numpy"] });
   starting();
-  python.unpackArchive(await packed, "zip", { extractDir: HOME });
+  for (const archive of packed) python.unpackArchive(await archive, "zip", { extractDir: HOME });
   const answered = python.runPython(`
     import sys
     sys.path.insert(0, "${HOME}")

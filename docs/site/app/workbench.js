@@ -6,56 +6,58 @@ import { made } from "./draw.js";
 import { editor } from "./editor.js";
 import { Files } from "./files.js";
 import { Judge, Unavailable } from "./judge.js";
+import { t } from "./said.js";
 import { stepper } from "./step.js";
 import { draft, drafts, onOtherDraft, onProgress, progress, saveDraft, saveProgress, solved } from "./store.js";
 
-const SAID = { "not-started": "Nothing to check yet.", "too-busy": "Nothing was judged." };
+const SAID = { "not-started": t("Nothing to check yet."), "too-busy": t("Nothing was judged.") };
+const LANGUAGE = document.documentElement.lang.slice(0, 2);
 const PAUSE = 300; // milliseconds without typing until the draft is saved
 const LONGER = 900; // and until Python is asked whether it can read it
-const LOADING = "Loading Python …";
+const LOADING = t("Loading Python …");
 const SHOWN = ["told", "report", "step", "pictures", "speed", "answers"]; // of one text of the editor
 
 const FRAME = `
 <p class="wb-up"></p>
 <div class="wb-editor"></div>
-<p class="wb-keys">Tab indents. Escape, then Tab leaves the editor. Ctrl-Enter (⌘-Enter) checks.</p>
+<p class="wb-keys">${t("Tab indents. Escape, then Tab leaves the editor. Ctrl-Enter (⌘-Enter) checks.")}</p>
 <div class="wb-notice" role="status"></div>
 <div class="wb-bar">
 <div class="wb-buttons">
-  <button type="button" name="check" class="wb-main">Check</button>
-  <button type="button" name="stop" hidden>Stop</button>
-  <button type="button" name="hint">Hint</button>
-  <button type="button" name="predict" aria-expanded="false">Predict</button>
-  <button type="button" name="step">Step</button>
-  <button type="button" name="trace">Trace</button>
-  <button type="button" name="speed" hidden>Speed</button>
-  <button type="button" name="bug" hidden>Find a bug</button>
-  <button type="button" name="reset">Reset</button>
-  <a class="wb-solution" hidden>Solution</a>
-  <a class="wb-next" hidden>Next puzzle</a>
+  <button type="button" name="check" class="wb-main">${t("Check")}</button>
+  <button type="button" name="stop" hidden>${t("Stop")}</button>
+  <button type="button" name="hint">${t("Hint")}</button>
+  <button type="button" name="predict" aria-expanded="false">${t("Predict")}</button>
+  <button type="button" name="step">${t("Step")}</button>
+  <button type="button" name="trace">${t("Trace")}</button>
+  <button type="button" name="speed" hidden>${t("Speed")}</button>
+  <button type="button" name="bug" hidden>${t("Find a bug")}</button>
+  <button type="button" name="reset">${t("Reset")}</button>
+  <a class="wb-solution" hidden>${t("Solution")}</a>
+  <a class="wb-next" hidden>${t("Next puzzle")}</a>
   <details class="wb-files">
-    <summary>File</summary>
+    <summary>${t("File")}</summary>
     <div>
-      <button type="button" name="py">Download .py</button>
-      <button type="button" name="ipynb">Download .ipynb</button>
-      <button type="button" name="upload">Upload a .py or .ipynb</button>
-      <button type="button" name="all">Download all your drafts</button>
-      <button type="button" name="back">Bring back all drafts</button>
-      <input type="file" accept=".py,.ipynb" aria-label="A .py or .ipynb file" hidden>
-      <input type="file" accept=".json" aria-label="A file with all drafts" name="drafts" hidden>
+      <button type="button" name="py">${t("Download .py")}</button>
+      <button type="button" name="ipynb">${t("Download .ipynb")}</button>
+      <button type="button" name="upload">${t("Upload a .py or .ipynb")}</button>
+      <button type="button" name="all">${t("Download all your drafts")}</button>
+      <button type="button" name="back">${t("Bring back all drafts")}</button>
+      <input type="file" accept=".py,.ipynb" aria-label="${t("A .py or .ipynb file")}" hidden>
+      <input type="file" accept=".json" aria-label="${t("A file with all drafts")}" name="drafts" hidden>
     </div>
   </details>
 </div>
-<p class="wb-state"><span></span> <button type="button" name="again" hidden>Try again</button></p>
+<p class="wb-state"><span></span> <button type="button" name="again" hidden>${t("Try again")}</button></p>
 <p class="wb-said" role="status"></p>
 </div>
-<form class="wb-predict" hidden><button>See what your kernel does</button></form>
-<section class="wb-told" aria-label="Hint" hidden></section>
-<section class="wb-report" aria-label="Report" hidden></section>
-<section class="wb-step" aria-label="Step" hidden></section>
-<section class="wb-speed" aria-label="Speed" hidden></section>
-<section class="wb-bug" aria-label="A bug to find" hidden></section>
-<section class="wb-pictures" aria-label="Trace" tabindex="0" hidden></section>
+<form class="wb-predict" hidden><button>${t("See what your kernel does")}</button></form>
+<section class="wb-told" aria-label="${t("Hint")}" hidden></section>
+<section class="wb-report" aria-label="${t("Report")}" hidden></section>
+<section class="wb-step" aria-label="${t("Step")}" hidden></section>
+<section class="wb-speed" aria-label="${t("Speed")}" hidden></section>
+<section class="wb-bug" aria-label="${t("A bug to find")}" hidden></section>
+<section class="wb-pictures" aria-label="${t("Trace")}" tabindex="0" hidden></section>
 `;
 
 /** Start the workbench. The promise ends when Python is loaded, and throws if it cannot be. */
@@ -77,19 +79,19 @@ class Workbench {
     this.data = data;
     this.button = (name) => bench.querySelector(`button[name=${name}]`);
     this.part = (name) => bench.querySelector(`.wb-${name}`);
-    this.editor = editor(this.part("editor"), draft(data.puzzle) ?? data.stub, `Your code for ${data.puzzle}`, {
+    this.editor = editor(this.part("editor"), draft(data.puzzle) ?? data.stub, t("Your code for {puzzle}", data), {
       typed: () => this.#typed(),
       checks: () => this.#check(),
     });
-    this.judge = new Judge(new URL("worker.js", import.meta.url), data.seconds, (words) => this.#state(words));
+    this.judge = new Judge(new URL(LANGUAGE === "en" ? "worker.js" : `worker.js?${LANGUAGE}`, import.meta.url), data.seconds, (words) => this.#state(words));
     this.#hints();
     this.#questions();
     this.#buttons();
     this.#report();
-    const run = (cells) => this.#ask("run", "Running …", { cells });
+    const run = (cells) => this.#ask("run", t("Running …"), { cells });
     this.cells = new Cells(data.cells, run);
-    this.bugs = new Bugs(this.part("bug"), data.bugs, (text) => this.#ask("bug", "Checking …", { text }), (part) => this.#reveal(part));
-    this.part("up").append(made("b", { textContent: `${data.puzzle}: ${data.title}` }), " · ", made("a", { href: `${data.root}index.html`, textContent: "All puzzles" }));
+    this.bugs = new Bugs(this.part("bug"), data.bugs, (text) => this.#ask("bug", t("Checking …"), { text }), (part) => this.#reveal(part));
+    this.part("up").append(made("b", { textContent: t("{puzzle}: {title}", data) }), " · ", made("a", { href: `${data.root}index.html`, textContent: t("All puzzles") }));
     this.#inSight();
     this.#otherTabs();
     this.loaded = new Promise((resolve, reject) => {
@@ -130,7 +132,7 @@ class Workbench {
     this.#saving = 0;
     const text = this.editor.text();
     if (!saveDraft(this.data.puzzle, text === this.data.stub ? null : text)) {
-      this.#notice("This browser does not keep your code. Download it before you leave this page.");
+      this.#notice(t("This browser does not keep your code. Download it before you leave this page."));
     }
   }
 
@@ -142,7 +144,7 @@ class Workbench {
     this.#edited = true;
     this.#save();
     this.#notice(words, {
-      Undo: () => {
+      [t("Undo")]: () => {
         this.editor.replace(this.#undo);
         this.#undo = null;
         this.#save();
@@ -168,12 +170,12 @@ class Workbench {
       } else if (!this.#edited) {
         this.editor.replace(theirs);
       } else {
-        this.#notice("You have changed this code in another tab, too.", {
-          "Take the other tab’s version": () => {
-            this.#replace(theirs, "This is the other tab’s version.");
+        this.#notice(t("You have changed this code in another tab, too."), {
+          [t("Take the other tab’s version")]: () => {
+            this.#replace(theirs, t("This is the other tab’s version."));
             this.#edited = false;
           },
-          "Keep this one": () => {
+          [t("Keep this one")]: () => {
             this.#save();
             this.#notice("");
             this.editor.focus();
@@ -219,7 +221,7 @@ class Workbench {
     if (!this.judge.isReady) this.#state(LOADING);
     try {
       await this.judge.start();
-      this.#state("Python is ready.");
+      this.#state(t("Python is ready."));
     } catch (error) {
       this.#failed(error);
       throw error;
@@ -247,7 +249,7 @@ class Workbench {
     try {
       if (!this.judge.isReady) this.#state(LOADING);
       const answer = await this.judge.ask(message);
-      this.#said(answer ? (answer.problem ?? "") : "Stopped.");
+      this.#said(answer ? (answer.problem ?? "") : t("Stopped."));
       if (answer?.progress) saveProgress(this.data.puzzle, answer.progress);
       this.#load().catch(() => {}); // says which worker waits now
       return answer;
@@ -285,17 +287,17 @@ class Workbench {
   }
 
   async #check() {
-    const answer = await this.#ask("check", "Checking …");
+    const answer = await this.#ask("check", t("Checking …"));
     if (!answer?.html) return;
     for (const name of SHOWN) this.#show(name, "");
     this.#show("report", answer.html);
     this.editor.mark(answer.marks);
     if (answer.steps) {
       const onclick = () => this.#step();
-      this.part("report").append(made("button", { type: "button", textContent: "See it happen, step by step", onclick }));
+      this.part("report").append(made("button", { type: "button", textContent: t("See it happen, step by step"), onclick }));
     }
-    const said = answer.accepted ? "Accepted." : (SAID[answer.status] ?? "Not accepted yet.");
-    this.#said(`${said} ${answer.withheld ? "The report is below, and Hint says more." : "The report is below."}`);
+    const said = answer.accepted ? t("Accepted.") : (SAID[answer.status] ?? t("Not accepted yet."));
+    this.#said(said + (answer.withheld ? t(" The report is below, and Hint says more.") : t(" The report is below.")));
   }
 
   /** What a verb shows, in a part of its own; a report instead if the kernel hangs, or touches no memory. */
@@ -304,30 +306,30 @@ class Workbench {
     if (!answer?.html) return answer && !answer.problem && show(answer);
     this.#show(name, "");
     this.#show("report", answer.html);
-    this.#said("There is nothing to show. The report below says why.");
+    this.#said(t("There is nothing to show. The report below says why."));
   }
 
   #step() {
-    return this.#seen("step", "step", "Running it step by step …", ({ step }) => {
+    return this.#seen("step", "step", t("Running it step by step …"), ({ step }) => {
       this.#show("step", " ");
       stepper(this.part("step"), step).root.focus({ preventScroll: true });
       this.#reveal(this.part("step"));
-      this.#said("The steps are below. The arrow keys go forwards and backwards.");
+      this.#said(t("The steps are below. The arrow keys go forwards and backwards."));
     });
   }
 
   #trace() {
-    return this.#seen("trace", "pictures", "Drawing …", ({ pictures }) => {
+    return this.#seen("trace", "pictures", t("Drawing …"), ({ pictures }) => {
       this.#show("pictures", pictures.join(""));
-      this.#said("The pictures are below.");
+      this.#said(t("The pictures are below."));
     });
   }
 
   async #speed() {
-    const answer = await this.#ask("bench", "Predicting …");
+    const answer = await this.#ask("bench", t("Predicting …"));
     if (!answer?.html) return;
     this.#show("speed", answer.html);
-    this.#said("The prediction is below.");
+    this.#said(t("The prediction is below."));
   }
 
   /** A line that a report names is a link to it. */
@@ -342,7 +344,7 @@ class Workbench {
 
   /** A way to the editor, while it is out of sight. */
   #inSight() {
-    const link = made("a", { className: "to-editor", href: "#your-kernel", textContent: "To the editor" });
+    const link = made("a", { className: "to-editor", href: "#your-kernel", textContent: t("To the editor") });
     this.bench.id = "your-kernel";
     document.body.append(link);
     new IntersectionObserver(([{ isIntersecting }]) => (link.hidden = isIntersecting)).observe(this.bench);
@@ -358,7 +360,7 @@ class Workbench {
   }
 
   async #hint() {
-    const answer = await this.#ask("hint", "Looking for a hint …", { again: false });
+    const answer = await this.#ask("hint", t("Looking for a hint …"), { again: false });
     if (answer?.html) this.#show("told", answer.html);
     if (!answer?.hints) return;
     this.hints.hidden = false;
@@ -371,7 +373,7 @@ class Workbench {
         hint.scrollIntoView({ block: "nearest" });
       }
     }
-    this.#said(`${answer.seen} of ${answer.total} hints seen.`);
+    this.#said(t("{seen} of {total} hints seen.", answer));
   }
 
   // Questions whose answers are numbers of the learner's own kernel
@@ -381,7 +383,7 @@ class Workbench {
     this.button("predict").hidden = !this.data.questions.length;
     this.button("step").hidden = this.button("trace").hidden = !this.data.trace;
     for (const { name, asks } of [...this.data.questions].reverse()) {
-      form.prepend(made("label", {}, made("code", { textContent: name }), `: ${asks} `, made("input", { name, autocomplete: "off" })));
+      form.prepend(made("label", {}, made("code", { textContent: name }), t(": {asks} ", { asks }), made("input", { name, autocomplete: "off" })));
     }
     form.append(made("div", { className: "wb-answers" }));
     form.addEventListener("submit", (event) => {
@@ -393,14 +395,14 @@ class Workbench {
   async #predict(form) {
     const guesses = Object.fromEntries([...new FormData(form)].filter(([, guess]) => guess.trim()));
     if (!Object.keys(guesses).length) {
-      this.#said("Write down at least one guess.");
+      this.#said(t("Write down at least one guess."));
       form.querySelector("input").focus();
       return;
     }
-    const answer = await this.#ask("predict", "Asking your kernel …", { guesses });
+    const answer = await this.#ask("predict", t("Asking your kernel …"), { guesses });
     if (!answer?.html) return;
     this.#show("answers", answer.html);
-    this.#said("The answers are below.");
+    this.#said(t("The answers are below."));
   }
 
   // Buttons
@@ -424,8 +426,8 @@ class Workbench {
         form.querySelector("input").focus({ preventScroll: true });
       },
       reset: () => {
-        if (!confirm("Go back to the stub? What you wrote is taken out of the editor.")) return;
-        this.#replace(this.data.stub, "This is the stub.");
+        if (!confirm(t("Go back to the stub? What you wrote is taken out of the editor."))) return;
+        this.#replace(this.data.stub, t("This is the stub."));
       },
     };
     for (const [name, act] of Object.entries(actions)) this.button(name).addEventListener("click", act);

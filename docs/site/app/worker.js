@@ -4,27 +4,29 @@ import { start } from "./python.mjs";
 
 const ROOT = new URL("../", import.meta.url);
 
-const loading = (words) => postMessage({ loading: words });
+const language = self.location.search.slice(1) || "en";
+const loading = (what) => postMessage({ loading: what });
 
 async function load() {
-  loading("Loading Python (10 MB at the first visit) …");
+  loading("python");
   const list = await (await fetch(new URL("app/files.json", ROOT))).json();
   const indexURL = new URL("./", new URL(list.pyodide.files[0], ROOT)).href;
-  const packed = fetch(new URL("checker.zip", ROOT)).then((answer) => answer.arrayBuffer());
+  const archives = ["checker.zip", ...(language === "en" ? [] : [`checker-${language}.zip`])];
+  const packed = archives.map(async (name) => (await fetch(new URL(name, ROOT))).arrayBuffer());
   const { loadPyodide } = await import(`${indexURL}pyodide.mjs`);
-  return start(loadPyodide, indexURL, packed, () => loading("Starting the checker …"));
+  return start(loadPyodide, indexURL, packed, () => loading("checker"));
 }
 
 const loaded = load();
 loaded.then(
   () => postMessage({ ready: true }),
-  (error) => postMessage({ failed: `Python could not be loaded: ${error.message}.` }),
+  (error) => postMessage({ failed: error.message }),
 );
 
 onmessage = async ({ data: { id, ...request } }) => {
   const { answered } = await loaded;
   const alive = (done, every, about) => postMessage({ alive: true, done, every, about });
-  postMessage({ id, answer: JSON.parse(answered(JSON.stringify(request), alive)) });
+  postMessage({ id, answer: JSON.parse(answered(JSON.stringify({ language, ...request }), alive)) });
 };
 
 // What Python did not catch, such as a lack of memory, ends this worker: the page goes on with the spare one.
