@@ -50,7 +50,7 @@ def outcome_of(puzzle_id: str, file: Path | None, terms: Terms | None, *, believ
             return believed(puzzle_id, submission)
         outcome = check(puzzle_id, submission, terms)
         if outcome.verdict.status is Status.NOT_STARTED and file is None:
-            return replace(outcome, verdict=_with_notebook(outcome.verdict, puzzle_id))
+            return replace(outcome, verdict=_elsewhere(outcome.verdict, puzzle_id))
         return replace(outcome, verdict=for_learner(outcome.verdict, path))
     except Misuse:
         raise
@@ -202,20 +202,17 @@ def held_back(asked: Collection[str], verdict: Verdict) -> Finding | None:
     return next((finding for finding in verdict.findings if finding.id in asked), None)
 
 
-def _with_notebook(verdict: Verdict, puzzle_id: str) -> Verdict:
-    """If only the notebook was edited, say what to type to check it."""
-    path = own_notebook(puzzle_id)
-    try:
-        if not started(puzzle_id, from_file(path)):
-            return verdict
-    except Unreadable:
+def _elsewhere(verdict: Verdict, puzzle_id: str) -> Verdict:
+    """If only the notebook was edited, or a file in another language, say what to type to check that."""
+    path = _begun(puzzle_id, in_notebook=True)
+    if path is None:
         return verdict
-    finding = replace(
-        verdict.findings[0],
-        explanation="The file is as it was, but your notebook is not. To check the notebook, type:",
-        examples=(f"make check PUZZLE={puzzle_id} FILE={os.path.relpath(path)}",),
-    )
-    return replace(verdict, findings=(finding,))
+    if path.suffix == ".ipynb":
+        explanation = "The file is as it was, but your notebook is not. To check the notebook, type:"
+    else:
+        explanation = "The file is as it was, but the one in another language is not. To check that, type:"
+    typed_in = f"make check PUZZLE={puzzle_id} FILE={path}"
+    return replace(verdict, findings=(replace(verdict.findings[0], explanation=explanation, examples=(typed_in,)),))
 
 
 def misused(sentence: str, hint: str = "") -> Verdict:

@@ -71,7 +71,11 @@ def _settled(text: str, language: str, root: Path) -> str:
         stem = ladder.without_number(Path(target[1].partition("#")[0]).stem)
         return target[1] if "/" not in target[1] and stem in here else f"../{target[1]}"
 
-    return _CHECK.sub(rf'check("\1", language="{language}")', _TARGET.sub(moved, text))
+    parts = re.split(r"(`[^`]*`)", text)  # code, which has no links, but names files
+    parts[::2] = [_TARGET.sub(moved, part) for part in parts[::2]]
+    parts[1::2] = [re.sub(r"^`(puzzles|notebooks)/(?=\w+\.)", rf"`\1/{language}/", part) for part in parts[1::2]]
+    text = "".join(parts)
+    return _CHECK.sub(rf'check("\1", language="{language}")', text)
 
 
 def _folded(text: str) -> str:

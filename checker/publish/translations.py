@@ -50,8 +50,8 @@ def texts(language: str, root: Path = ROOT, package: Path = PACKAGE) -> Iterator
     for file in translation.files(language, package):
         english = translation.english_of(file)
         yield from _words(file, english) if english else _sentences(file)
-    for folder in SCRIPTS:
-        yield from _sentences(root / folder / f"{language}.md")
+    for file in (root / folder / f"{language}.md" for folder in SCRIPTS):
+        yield from _sentences(file) if file.exists() else ()
 
 
 def paragraphs_of(file: Path) -> list[str]:

@@ -31,7 +31,7 @@ def translated(verdict: Verdict) -> Verdict:
     return replace(
         verdict,
         title=_marked(verdict.title),
-        findings=tuple(map(_finding, verdict.findings)),
+        findings=tuple(map(translated_finding, verdict.findings)),
         properties=tuple(
             replace(one, title=_marked(one.title), detail=_marked(one.detail), case=said(one.case))
             for one in verdict.properties
@@ -70,7 +70,8 @@ def _marked(english: str) -> str:
     return there if there is not None else f"{IN_ENGLISH}{english}" if re.search(r"[a-z]{2}", english) else english
 
 
-def _finding(finding: Finding) -> Finding:
+def translated_finding(finding: Finding) -> Finding:
+    """The same of one of its findings."""
     return _of_finding(finding, _marked, said)
 
 

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from checker.course.verdict import Finding, Held, Status, Traffic, Verdict
 from checker.report import words
-from checker.report.said import said, translated
+from checker.report.said import said, translated, translated_finding
 from checker.report.screen import Words
 
 
@@ -41,6 +41,7 @@ def report(verdict: Verdict) -> RenderableType:
 
 def blocks_of(finding: Finding) -> RenderableType:
     """A finding's hint alone."""
+    finding = translated_finding(finding)
     return Group(Words(finding.title, style="bold"), *_hint(finding))
 
 

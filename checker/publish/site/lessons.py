@@ -32,10 +32,9 @@ WORDS = {
         "Write a guess in place of each `...`.": "Type your guesses at *Predict*, below your kernel.",
     },
     CHINESE: {
-        "：可以写在这个单元格里，要在终端里检查就写在 `puzzles/w1_vector_add.py` 里": "",
+        "：可以写在这个单元格里，要在终端里检查，就写在 `puzzles/w1_vector_add.py` 里": "",
         "`run` 只能在 notebook 里用，这一课和其他课都是如此：在终端里学，就直接看答案。": "",
         "把每个 `...` 换成你的猜测。": "在 kernel 下方的“预测”里写下猜测。",
-        "把每个 `...` 换成猜测。": "在 kernel 下方的“预测”里写下猜测。",
     },
 }
 _LEFT_OUT = (
