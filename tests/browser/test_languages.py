@@ -43,6 +43,8 @@ def chromium() -> Iterator[Any]:
 def test_the_tab_speaks_chinese(page: Any, site: str) -> None:
     faults: list[str] = []
     page.on("pageerror", lambda error: faults.append(str(error)))
+    page.goto(f"{site}zh/index.html")
+    page.wait_for_function("navigator.serviceWorker.controller !== null")  # whose answers have other addresses
     bench = Bench(page, f"{site}zh/{PAGE}")
     page.get_by_text(READY).wait_for()
     assert page.inner_text("button[name=check]") == "检查"

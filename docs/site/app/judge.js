@@ -2,6 +2,7 @@
 
 import { t } from "./said.js";
 
+const LANGUAGE = document.documentElement.lang.slice(0, 2); // in which answers come
 const NOT_LOADED = t("Python could not be loaded. The first visit needs the network, and a browser with WebAssembly.");
 const LOADING = { python: t("Loading Python (10 MB at the first visit) …"), checker: t("Starting the checker …") };
 
@@ -30,7 +31,7 @@ class Hand {
     this.ready = new Promise((resolve, reject) => (this.#opening = { resolve, reject }));
     this.ready.catch(() => {}); // whoever asks hears of it
     try {
-      this.#worker = new Worker(address, { type: "module" });
+      this.#worker = new Worker(address, { type: "module", name: LANGUAGE });
       this.#worker.onmessage = ({ data }) => this.#heard(data);
       this.#worker.onerror = this.#worker.onmessageerror = () => this.#broken(NOT_LOADED);
     } catch {

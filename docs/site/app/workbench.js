@@ -11,7 +11,6 @@ import { stepper } from "./step.js";
 import { draft, drafts, onOtherDraft, onProgress, progress, saveDraft, saveProgress, solved } from "./store.js";
 
 const SAID = { "not-started": t("Nothing to check yet."), "too-busy": t("Nothing was judged.") };
-const LANGUAGE = document.documentElement.lang.slice(0, 2);
 const PAUSE = 300; // milliseconds without typing until the draft is saved
 const LONGER = 900; // and until Python is asked whether it can read it
 const LOADING = t("Loading Python …");
@@ -83,7 +82,7 @@ class Workbench {
       typed: () => this.#typed(),
       checks: () => this.#check(),
     });
-    this.judge = new Judge(new URL(LANGUAGE === "en" ? "worker.js" : `worker.js?${LANGUAGE}`, import.meta.url), data.seconds, (words) => this.#state(words));
+    this.judge = new Judge(new URL("worker.js", import.meta.url), data.seconds, (words) => this.#state(words));
     this.#hints();
     this.#questions();
     this.#buttons();

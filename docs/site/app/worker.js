@@ -4,7 +4,7 @@ import { start } from "./python.mjs";
 
 const ROOT = new URL("../", import.meta.url);
 
-const language = self.location.search.slice(1) || "en";
+const language = self.name || "en"; // its address has none: what a service worker answers has lost what follows the `?`
 const loading = (what) => postMessage({ loading: what });
 
 async function load() {
