@@ -22,7 +22,7 @@ from checker.check import Terms, check
 from checker.compiled import command as compiling
 from checker.course import ladder, targets
 from checker.course.claims import Claims
-from checker.course.language import choose
+from checker.course.language import ENGLISH, choose
 from checker.course.places import own_notebook
 from checker.course.status import Misuse
 from checker.course.verdict import Verdict
@@ -48,7 +48,7 @@ from checker.trace.stepped import Asked, data_of, summary
 def main() -> None:
     """Serve one request and exit."""
     request = json.loads(sys.stdin.read())
-    choose(request.pop("language"))
+    choose(request.pop("language", ENGLISH))
     puzzle = request.pop("puzzle")
     if puzzle is not None:
         shown = _one(puzzle, request)

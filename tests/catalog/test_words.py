@@ -111,7 +111,8 @@ def test_every_puzzle_has_its_words_and_every_word_a_puzzle() -> None:
         for one in catalog.load(id).misconceptions:
             left = Words(one.title, one.explanation, one.hint, one.question).holes
             assert not left, (id, one.id, left)
-    pages = [*(ROOT / "checker" / "catalog").rglob("*.md"), *(ROOT / "checker" / "judge").glob("*.md")]
+    every = [*(ROOT / "checker" / "catalog").rglob("*.md"), *(ROOT / "checker" / "judge").glob("*.md")]
+    pages = [page for page in every if ".zh." not in page.name]
     assert len(pages) > 30
     for page in pages:
         module = importlib.import_module(".".join(page.relative_to(ROOT).with_suffix("").parts))
