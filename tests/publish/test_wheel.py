@@ -15,6 +15,7 @@ import pytest
 from checker.course import ladder, places
 from checker.publish import hosted
 from tests.conftest import ROOT, importable, need
+from tests.languages import IN_CHINESE
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +107,8 @@ def test_an_upgrade_keeps_what_is_the_learners(with_triton: Environment, tmp_pat
     (tmp_path / "notebooks" / "17_p2_safe_softmax.ipynb").write_text("a copy of mine")
     (tmp_path / "LICENSE").unlink()
     done = with_triton.typed("flash-puzzles", "init", ".", cwd=tmp_path)
-    assert f"1 file added. {2 * len(ladder.stems()) + 1} puzzles and notebooks were there" in done.stdout
+    there = 2 * len(ladder.stems()) + 1 + 2 * len(IN_CHINESE) + 1
+    assert f"1 file added. {there} puzzles and notebooks were there" in done.stdout
     assert "Your old README.md was saved as README.md.bak" in done.stdout
     assert "Your notebooks/p1_naive_softmax.ipynb is now called 02_p1_naive_softmax.ipynb." in done.stdout
     assert renamed.read_text() == "my notebook" and len([*renamed.parent.glob("*p1*.ipynb")]) == 1
