@@ -22,4 +22,4 @@ rooms to earlier ones.
 To read it, begin with `check/__init__.py`, then a puzzle, `catalog/p1_naive_softmax.py`.
 """
 
-__version__ = "0.1.0"
+__version__ = "1.0.0rc1"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from checker import __version__
 from checker.course import ladder, places
 from tests.conftest import ROOT
 from tests.kernels import kernels
@@ -143,3 +144,18 @@ def test_a_difference_from_a_gpu_is_held_by_tests_that_exist(row: list[str]) -> 
         else:
             assert (ROOT / file).exists(), test
             assert not function or f"def {function}(" in (ROOT / file).read_text(encoding="utf-8"), test
+
+
+def test_the_page_on_dependencies_names_each() -> None:
+    """And nothing else: a package that goes takes its line with it."""
+    settings = (ROOT / "pyproject.toml").read_text(encoding="utf-8").partition("[tool.setuptools]")[0]
+    named = {name.lower() for name in re.findall(r'^ *(?:\w+ = \[)?"([A-Za-z][\w-]*)[>=]', settings, re.MULTILINE)}
+    named |= {name.lower() for name in re.findall(r'", "([A-Za-z][\w-]*)[>=]', settings)} - {"setuptools"}
+    page = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8").partition("## What is written")[0]
+    rows = [row.split("|")[2] for row in re.findall(r"^\| \w+ \|.*$", page, re.MULTILINE)][1:]
+    assert {name.strip() for row in rows for name in row.split(",")} == named - {"setuptools"}
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    for page, words in (("CITATION.cff", f"version: {__version__}\n"), ("CHANGELOG.md", f"\n## {__version__} ")):
+        assert words in (ROOT / page).read_text(encoding="utf-8"), page
