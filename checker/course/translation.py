@@ -37,6 +37,7 @@ from checker.course.language import ENGLISH, spoken
 from checker.course.places import PACKAGE, ROOT
 
 IN_ENGLISH = "（英文）"  # before what has not been translated
+LONGEST, MOST_KEPT = 2_000, 10_000  # characters of a text that is looked up; texts that are remembered
 PROSE = ("puzzles", "solutions", "docs/site")  # each has a folder of a language, with paragraphs of what lies in it
 _ENTRY = re.compile(r"^# (.+)\n(.+)$", re.MULTILINE)
 _MARKED = re.compile(r"^(# [a-z0-9/-]+) @([0-9a-f]{8})(?=:|$)", re.MULTILINE)
@@ -138,15 +139,26 @@ class Phrase:
     @property
     def form(self) -> re.Pattern[str]:
         """What matches the English, with a group for each hole."""
-        parts, seen = [], set()
-        pieces = _HOLE.split(self.english)
-        for literal, hole, _ in zip(pieces[::3], [*pieces[1::3], ""], [*pieces[2::3], ""], strict=True):
-            parts.append(re.escape(literal))
-            if hole:
-                inside = _GRAMMAR if hole.startswith("_") else r"\S+?" if hole in _CODE else ".*?"
-                parts.append(f"(?P={hole})" if hole in seen else f"(?P<{hole}>{inside})")
-                seen.add(hole)
+        literal, holes, parts = self.literal, self.holes, list[str]()
+        for number, hole in enumerate(holes):
+            touches = not literal[number + 1] and number + 1 < len(holes)  # another one: then it ends with the word
+            inside = r"\S*" if touches else ".*?"
+            inside = _GRAMMAR if hole.startswith("_") else r"\S+?" if hole in _CODE else inside
+            again = hole in holes[:number]
+            parts += re.escape(literal[number]), f"(?P={hole})" if again else f"(?P<{hole}>{inside})"
+        parts.append(re.escape(literal[-1]))
         return re.compile("".join(parts), re.DOTALL)
+
+    def may_be(self, english: str) -> bool:
+        """Whether what stands around the holes is in a text, in this order: without it, a form would try for long."""
+        literal, at = self.literal, 0
+        if not english.startswith(literal[0]) or not english.endswith(literal[-1]):
+            return False
+        for part in literal:
+            if (there := english.find(part, at)) < 0:
+                return False
+            at = there + len(part)
+        return True
 
     @property
     def free(self) -> set[str]:
@@ -170,14 +182,28 @@ class Phrasebook:
         ordered = sorted(formed, key=lambda one: -len("".join(one.literal)))
         self._formed = [(max(one.literal, key=len), one) for one in ordered]
         self._forms: dict[str, re.Pattern[str]] = {}
+        self._told: dict[str, str | None] = {}
 
     def said(self, english: str) -> str | None:
-        """A text in the other language; None if not all of it is known."""
+        """A text in the other language; None if not all of it is known, or if it is longer than what we say."""
         if english in self.whole:
             return self.whole[english]
+        if len(english) > LONGEST:
+            return None
+        if english not in self._told:
+            if len(self._told) >= MOST_KEPT:
+                self._told.clear()
+            self._told[english] = None  # what is found in itself is not known
+            self._told[english] = self._by_form(english) or self._by_parts(english)
+        return self._told[english]
+
+    def _by_form(self, english: str) -> str | None:
         for literal, phrase in self._formed:
-            if literal in english and (said := self._filled(phrase, english)) is not None:
+            if literal in english and phrase.may_be(english) and (said := self._filled(phrase, english)) is not None:
                 return said
+        return None
+
+    def _by_parts(self, english: str) -> str | None:
         for apart in (english.split("\n"), _SENTENCES.split(english)):
             if len(apart) > 1:
                 parts = [self.said(part) if part.strip() else part for part in apart]

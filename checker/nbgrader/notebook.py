@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import nbformat
 
+from checker.course import places
 from checker.course.clean import clean
+from checker.course.language import LANGUAGES
 from checker.course.puzzle import Puzzle
 from checker.grading.cells import Handed
 from checker.nbgrader.assignment import check_id
@@ -45,7 +47,7 @@ def clean_notebook(notebook: Handed, puzzle: Puzzle, points: int, released: Path
         ours = _read(released)
     named = _named(ours)
     handed_in = notebook.cells[:MOST_CELLS]
-    cells = _cells(handed_in, ours)
+    cells = _cells(handed_in, [*ours, *_in_other_languages(puzzle)])
     kernels = [kernel.name for kernel in puzzle.kernels if kernel.name in named]
     for n in notebook.answers:
         if n < len(cells) and kernels:  # else nbgrader has no place for a comment on it
@@ -59,6 +61,13 @@ def clean_notebook(notebook: Handed, puzzle: Puzzle, points: int, released: Path
     # A text cell in the name of the check is none: there is no output in which a report could stand.
     taken = {n for n, cell in enumerate(handed_in) if cell.grade_id == check and cell.kind != "code"}
     return _marked(cells, handed_in, wanted, texts, taken.union(notebook.answers))
+
+
+def _in_other_languages(puzzle: Puzzle) -> Iterator[_Released]:
+    """The cells of the same lesson in other languages, which students may hand in as well."""
+    for language in LANGUAGES:
+        with contextlib.suppress(OSError, ValueError):
+            yield from _read(places.notebook(puzzle.id, language=language))
 
 
 def written_notebook(handed_in: Sequence[Cell], problem: str, released: Path) -> Any:

@@ -17,6 +17,7 @@ import msgspec
 from nbgrader.api import MissingEntry
 
 from checker import catalog
+from checker.course.language import ENGLISH, spoken
 from checker.course.saving import replace_whole
 from checker.grading import batch
 from checker.grading.crew import Crew
@@ -161,7 +162,8 @@ def _terms(desk: Desk) -> str:
     if desk.puzzle is None:
         return ""
     course = desk.course
-    return _digest(course.points_of(desk.puzzle), course.detail(desk.puzzle), course.does_not_compile)
+    told = course.points_of(desk.puzzle), course.detail(desk.puzzle), course.does_not_compile
+    return _digest(*told, *([spoken()] if spoken() != ENGLISH else []))  # which feedback is in
 
 
 def _notebooks(desk: Desk, student: str) -> list[str]:

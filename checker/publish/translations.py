@@ -105,7 +105,8 @@ def main() -> None:
     for language in (code for code in LANGUAGES if code != ENGLISH):
         found, banned_words = [*texts(language)], banned(language)
         for text in found:
-            place = f"{text.file.relative_to(ROOT)}: {text.key or text.mark}"
+            key = f"# {text.key} @{text.mark}" if text.key and text.mark else text.key or text.mark
+            place = f"{text.file.relative_to(ROOT)}: {key}"
             if text.stale and "-v" in sys.argv:
                 print(f"{place}\n{text.english or 'its English is gone'}\n")
             for word in (word for word in banned_words if word in text.other):

@@ -6,12 +6,13 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
+from checker.course.columns import has_wide
 from checker.course.language import ENGLISH, spoken
 from checker.course.translation import IN_ENGLISH, phrasebook
 from checker.course.verdict import Finding, Verdict
 
 _LINE = re.compile(r"\S(?:.*\S)?")
-_OTHER = re.compile("[\u3000-\u9fff]")  # it has been put into another language already
+_QUOTED = re.compile("`[^`]*`")  # names that a student has given
 
 
 def said(english: str) -> str:
@@ -64,7 +65,7 @@ def unsaid(verdict: Verdict) -> list[str]:
 
 
 def _marked(english: str) -> str:
-    if not english or _OTHER.search(english):
+    if not english or has_wide(_QUOTED.sub("", english)):  # it has been put into another language already
         return english
     there = phrasebook(spoken()).said(english)
     return there if there is not None else f"{IN_ENGLISH}{english}" if re.search(r"[a-z]{2}", english) else english

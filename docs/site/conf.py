@@ -25,6 +25,7 @@ extensions = ["myst_parser"]
 myst_enable_extensions = ["colon_fence", "dollarmath", "html_image"]
 myst_heading_anchors = 3
 myst_url_schemes = ["http", "https", "mailto", TOP.partition(":")[0]]
+html_search_language = "en"  # Sphinx has no stemmer for Chinese in the browser: a query finds parts of what is written
 highlight_language = "text"  # of a block that names none: the drawings of the lessons
 templates_path = ["templates"]
 html_math_renderer = "mathml"

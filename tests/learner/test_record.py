@@ -38,6 +38,7 @@ def test_a_line_a_check(tmp_path: Path) -> None:
         (["2026-11-28 23:50 p3: crashed 0/0", "2026-11-29 00:20 p3: accepted 9/9", "2026-11-29 00:30 p3: wrong 0/9"],
          ["p3: accepted at check 2, 30 minutes after the first; 3 checks in all"]),
         (["2026-11-28 23:50 p99: wrong 0/0", "2026-11-28 p1: wrong 0/0", "\x00", ""], []),
+        (["2026-13-45 99:99 p1: accepted 1/1"], []),
     ],
 )  # fmt: skip
 def test_what_it_says_in_all(lines: list[str], said: list[str], tmp_path: Path) -> None:

@@ -15,7 +15,8 @@ from checker.course.columns import breaks, columns, joined
 from checker.course.language import CHINESE, ENGLISH, known, speaking, spoken
 from checker.course.status import Misuse
 from checker.course.translation import IN_ENGLISH, Phrase, Phrasebook, blocks, facts, mark, translated
-from checker.report.said import said
+from checker.course.verdict import Finding, Status
+from checker.report.said import said, translated_finding
 from checker.report.screen import Words, plain
 
 BOOK = Phrasebook(
@@ -30,6 +31,8 @@ BOOK = Phrasebook(
         Phrase("Python says: {message!}", "Python 说：{message}"),
         Phrase("It stops.", "停了。"),
         Phrase("{a} {b}", "（不用）"),
+        Phrase("{kernel} does not run on {target}{form}", "{kernel} 在 {target}{form} 上跑不了"),
+        Phrase("{a} were read, {b} were read, {c} were read, {d} were read, {e} were read!", "{a}{b}{c}{d}{e}"),
         Phrase("line {n} and line {n}", "第 {n} 行"),
     ]
 )
@@ -50,6 +53,8 @@ BOOK = Phrasebook(
         ("line 3 and line 3", "第 3 行"),
         ("line 3 and line 4", None),
         ("two words", None),
+        ("K does not run on sm_90", "K 在 sm_90 上跑不了"),
+        ("K does not run on sm_90 (fp16 x 2)", "K 在 sm_90 (fp16 x 2) 上跑不了"),
     ],
 )
 def test_a_sentence_is_known_whole_or_by_its_form(english: str, other: str | None) -> None:
@@ -161,3 +166,20 @@ def test_a_file_of_another_form_and_what_is_stale(tmp_path: Path) -> None:
     chinese.write_text("text\n")
     with pytest.raises(ValueError, match=re.escape("a.zh.md, line 1")):
         list(translation.phrases("zh", tmp_path))
+
+
+def test_a_text_that_fits_almost_takes_no_time() -> None:
+    """Counted: what stands around the holes must be there in order before a form is tried, and a long text is none."""
+    tried = []
+    one = next(phrase for _, phrase in BOOK._formed if phrase.english.startswith("{a} were read"))
+    book = Phrasebook([one])
+    book._filled = lambda phrase, english: tried.append(english)  # type: ignore[method-assign]
+    assert book.said("x were read, " * 100) is None and tried == []
+    assert book.said("x were read, " * 4 + "y were read! " * 1000) is None and tried == []
+    assert book.said("x were read, " * 4 + "y were read!") is None and len(tried) == 1
+
+
+def test_a_name_in_chinese_does_not_make_a_sentence_chinese() -> None:
+    finding = Finding("unknown", Status.FORBIDDEN, "Nobody has translated `总合`", "", "")
+    with speaking(CHINESE):
+        assert translated_finding(finding).title == f"{IN_ENGLISH}Nobody has translated `总合`"

@@ -18,7 +18,8 @@
   const other = [...switches].find((link) => "front" in link.dataset);
   try {
     const wanted = localStorage.getItem(CHOSEN) ?? (navigator.languages[0]?.startsWith("zh") ? "zh" : "");
-    if (other?.dataset.language === wanted) location.replace(other.href);
+    const english = document.documentElement.lang.startsWith("en"); // a link to another front page is meant
+    if (english && other?.dataset.language === wanted) location.replace(other.href);
   } catch {
     // blocked, too
   }
