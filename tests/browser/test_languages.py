@@ -104,8 +104,10 @@ def test_who_has_chosen_a_language_is_led_to_it_from_the_front_page_alone(chromi
     page.wait_for_url(f"{site}zh/index.html")
     page.click("a.language:visible")
     page.wait_for_url(f"{site}index.html")
-    page.goto(f"{site}zh/index.html")
-    page.wait_for_url(f"{site}index.html")
+    page.goto(f"{site}zh/index.html")  # a link to the other front page means it
+    page.wait_for_selector("#go-on")
+    page.wait_for_timeout(300)
+    assert page.url == f"{site}zh/index.html"
 
 
 def test_a_browser_whose_language_is_chinese_begins_there_until_it_says_otherwise(chromium: Any, site: str) -> None:
@@ -126,3 +128,11 @@ def test_without_scripts_the_way_is_a_link(chromium: Any, site: str) -> None:
     page.goto(site + PAGE)
     page.click("a.language:visible")
     page.wait_for_url(f"{site}zh/{PAGE}")
+
+
+def test_a_search_in_chinese_finds_what_is_written(chromium: Any, site: str) -> None:
+    page, faults = chromium.new_page(), list[str]()
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.goto(f"{site}zh/search.html?q=softmax")
+    page.wait_for_selector("#search-results li a")
+    assert faults == []

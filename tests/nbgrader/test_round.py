@@ -168,6 +168,18 @@ def test_again_only_what_is_new_is_done(after: tuple[Course, str], tmp_path: Pat
         assert (course.scores()["wrong"], course.scores()["right"]) == (100.0, 50.0)
 
 
+def test_feedback_in_another_language_is_written_anew_and_scores_stay(
+    after: tuple[Course, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with copied(after[0].folder.parent, tmp_path / "language") as course:
+        scores = course.scores()
+        monkeypatch.setenv("LANGUAGE", "zh")
+        typed(course, "round", ASSIGNMENT)
+        pages = [path.read_text(encoding="utf-8") for path in course.folder.glob("feedback/*/*/*.html")]
+        assert pages and all("题 p1：朴素 softmax" in page for page in pages if "[sums-padded-lanes]" in page)
+        assert any("题 p1：朴素 softmax" in page for page in pages) and course.scores() == scores
+
+
 def test_points_deadlines_and_extensions_count_at_once(after: tuple[Course, str], tmp_path: Path) -> None:
     with copied(after[0].folder.parent, tmp_path / "terms") as course:
         course.settings('"full-block" = 25', '"full-block" = 40')
