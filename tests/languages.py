@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from checker.course.language import CHINESE, speaking
-from checker.course.translation import IN_ENGLISH, facts
+from checker.course.paragraphs import IN_ENGLISH, facts
 from checker.course.verdict import Verdict
 from checker.report.html import html
 from checker.report.said import translated, unsaid

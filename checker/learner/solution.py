@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from checker.course import places
+from checker.course.paragraphs import in_language
 from checker.course.status import Misuse
-from checker.course.translation import in_language
 from checker.learner.hints import hints_of
 from checker.learner.progress import opened
 

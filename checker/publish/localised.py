@@ -15,9 +15,9 @@ from checker.course import ladder, places
 from checker.course.columns import breaks, columns, has_wide
 from checker.course.language import LANGUAGES
 from checker.course.lesson import notebook_json, notebook_text, script_cells, script_text, with_figures
+from checker.course.paragraphs import lessons, translated
 from checker.course.places import ROOT, figures
 from checker.course.puzzle import Puzzle
-from checker.course.translation import lessons, translated
 from checker.publish.hosted import hosted
 
 WIDTH = 100  # columns of a line of prose in a file; a sign of Chinese takes two

@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from checker.course import translation, words
+from checker.course import paragraphs, translation, words
 from checker.course.columns import WIDE
 from checker.course.language import ENGLISH, LANGUAGES
 from checker.course.lesson import script_cells
+from checker.course.paragraphs import blocks, facts, mark, speaks
 from checker.course.places import PACKAGE, ROOT
-from checker.course.translation import blocks, facts, mark, mark_of, speaks
+from checker.course.translation import mark_of
 
 SCRIPTS = ("docs/site/app", "checker/trace/step")  # folders of what pages run
 _TERM = re.compile(r"^\|[^|]+\|[^|]+\|([^|]+)\|$", re.MULTILINE)
@@ -43,7 +44,7 @@ class Text:
 
 def texts(language: str, root: Path = ROOT, package: Path = PACKAGE) -> Iterator[Text]:
     """All of what has a file in this language, and what this file has more."""
-    for room in translation.PROSE:
+    for room in paragraphs.PROSE:
         for file in sorted((root / room / language).glob("*.md")):
             yield from _lesson(file, root)
     yield from _page(root / "docs" / f"README.{language}.md", root / "README.md")
@@ -62,8 +63,8 @@ def paragraphs_of(file: Path) -> list[str]:
 
 
 def _lesson(file: Path, root: Path) -> Iterator[Text]:
-    room, there = file.parents[1], translation.paragraphs(file.read_text(encoding="utf-8"))
-    elsewhere = set(translation.lessons(file.parent.name, root)) - there.keys()
+    room, there = file.parents[1], paragraphs.paragraphs(file.read_text(encoding="utf-8"))
+    elsewhere = set(paragraphs.lessons(file.parent.name, root)) - there.keys()
     source = room / f"{file.stem}{'.py' if room.name == 'puzzles' else '.md'}"
     english = {mark(block): block for block in paragraphs_of(source)}
     for one in english.keys() - elsewhere | there.keys():
@@ -73,7 +74,7 @@ def _lesson(file: Path, root: Path) -> Iterator[Text]:
 def _page(file: Path, source: Path) -> Iterator[Text]:
     """What a page has translated of another one: it need not be all of it."""
     english = {mark(block): block for block in blocks(source.read_text(encoding="utf-8"))} if file.exists() else {}
-    for one, said in translation.paragraphs(file.read_text(encoding="utf-8")).items() if file.exists() else ():
+    for one, said in paragraphs.paragraphs(file.read_text(encoding="utf-8")).items() if file.exists() else ():
         yield Text(file, one, english.get(one, ""), said)
 
 

@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from checker.course.columns import has_wide
 from checker.course.language import ENGLISH, spoken
-from checker.course.translation import IN_ENGLISH, phrasebook
+from checker.course.paragraphs import IN_ENGLISH
+from checker.course.translation import phrasebook
 from checker.course.verdict import Finding, Verdict
 
 _LINE = re.compile(r"\S(?:.*\S)?")

@@ -9,7 +9,8 @@ import pytest
 
 from checker.browser.words import BUTTONS
 from checker.course.language import LANGUAGES
-from checker.course.translation import facts, of_pages
+from checker.course.paragraphs import facts
+from checker.course.translation import of_pages
 from tests.conftest import ROOT
 
 APP, STEP = ROOT / "docs" / "site" / "app", ROOT / "checker" / "trace" / "step"

@@ -13,7 +13,7 @@ from checker.course import places
 from checker.course.columns import columns, has_wide
 from checker.course.language import CHINESE, speaking
 from checker.course.lesson import emptied, hints, kernel_cell, script_cells
-from checker.course.translation import IN_ENGLISH
+from checker.course.paragraphs import IN_ENGLISH
 from checker.publish import localised, translations
 from checker.publish.hosted import hosted
 from checker.publish.start import start_notebook
@@ -44,7 +44,7 @@ def test_a_number_that_differs_a_stale_text_and_one_that_is_missing_are_seen(tmp
     for folder, name, said in (("puzzles", "a.py", "# %% [markdown]\n# One is 1.\n#\n# Two is 2.\n"),):
         (tmp_path / folder / "zh").mkdir(parents=True)
         (tmp_path / folder / name).write_text(said)
-    one = translations.translation.mark("One is 1.")
+    one = translations.paragraphs.mark("One is 1.")
     (tmp_path / "puzzles" / "zh" / "a.md").write_text(f"<!-- {one} -->\n是 3。\n\n<!-- 00000000 -->\n没有了。\n")
     found = {text.mark: text for text in translations.texts(CHINESE, tmp_path, tmp_path)}
     assert found[one].differences == ["1", "+3"] and not found[one].stale

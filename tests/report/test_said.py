@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from checker.course import language, translation
 from checker.course.columns import breaks, columns, joined
 from checker.course.language import CHINESE, ENGLISH, known, speaking, spoken
+from checker.course.paragraphs import IN_ENGLISH, blocks, facts, mark, translated
 from checker.course.status import Misuse
-from checker.course.translation import IN_ENGLISH, Phrase, Phrasebook, blocks, facts, mark, translated
+from checker.course.translation import Phrase, Phrasebook
 from checker.course.verdict import Finding, Status
 from checker.report.said import said, translated_finding
 from checker.report.screen import Words, plain

@@ -10,7 +10,7 @@ from pathlib import Path
 from checker.course import places
 from checker.course.ladder import LADDER, Rung
 from checker.course.lesson import prose, script_cells
-from checker.course.translation import IN_ENGLISH
+from checker.course.paragraphs import IN_ENGLISH
 from checker.publish.site.lessons import named
 from checker.report.said import said
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from checker import catalog
 from checker.browser.words import on_page
-from checker.course import places, translation
+from checker.course import paragraphs, places
 from checker.course.ladder import Rung
 from checker.course.language import CHINESE, ENGLISH, spoken
 from checker.course.lesson import Hint, emptied, hints, kernel_cell, script_cells
@@ -50,9 +50,9 @@ def in_words(english: str, root: Path = places.ROOT) -> str:
     english = _NAMED.sub("", english)
     if spoken() == ENGLISH:
         return english
-    there, names, made = translation.lessons(spoken(), root), set[str](), []
-    for block in translation.blocks(english):
-        other = translation.translated(block, there)
+    there, names, made = paragraphs.lessons(spoken(), root), set[str](), []
+    for block in paragraphs.blocks(english):
+        other = paragraphs.translated(block, there)
         if _HEADING.match(block) and block not in names:
             names.add(block)
             made.append(named(block, other))
