@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from checker.course import ladder
 from checker.course.language import CHINESE, speaking
 from checker.course.paragraphs import IN_ENGLISH, facts
 from checker.course.verdict import Verdict
@@ -12,7 +13,7 @@ from checker.report.said import translated, unsaid
 from checker.report.screen import plain
 from checker.report.terminal import report
 
-IN_CHINESE = ("w1", "p1", "p2", "p3", "p4", "a1", "p5", "p6", "p7")
+IN_CHINESE = ladder.SPINE
 WIDE = 100_000  # columns: no line is broken
 
 

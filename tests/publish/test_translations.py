@@ -41,9 +41,8 @@ def test_the_glossary_is_kept() -> None:
 
 
 def test_a_number_that_differs_a_stale_text_and_one_that_is_missing_are_seen(tmp_path: Path) -> None:
-    for folder, name, said in (("puzzles", "a.py", "# %% [markdown]\n# One is 1.\n#\n# Two is 2.\n"),):
-        (tmp_path / folder / "zh").mkdir(parents=True)
-        (tmp_path / folder / name).write_text(said)
+    (tmp_path / "puzzles" / "zh").mkdir(parents=True)
+    (tmp_path / "puzzles" / "a.py").write_text("# %% [markdown]\n# One is 1.\n#\n# Two is 2.\n")
     one = translations.paragraphs.mark("One is 1.")
     (tmp_path / "puzzles" / "zh" / "a.md").write_text(f"<!-- {one} -->\n是 3。\n\n<!-- 00000000 -->\n没有了。\n")
     found = {text.mark: text for text in translations.texts(CHINESE, tmp_path, tmp_path)}
