@@ -33,7 +33,7 @@ from checker.course.verdict import Finding, Status, Verdict
 from checker.judge import endings
 from checker.learner import hints, practice, predict, progress
 from checker.report.html import html
-from checker.report.said import said, translated
+from checker.report.said import said, translated, translated_finding
 from checker.report.words import MOST_FINDINGS
 from checker.submission.read import Unreadable
 from checker.trace import as_data, chart, stepped
@@ -234,4 +234,5 @@ def _line_linked(place: re.Match[str]) -> str:
 
 def _told(finding: Finding) -> str:
     """A finding's hint alone."""
-    return f"<p><b>{escape(said(finding.title))}</b></p><p>{escape(on_page(said(finding.hint)))}</p>"
+    there = translated_finding(finding).worded(on_page)
+    return f"<p><b>{escape(there.title)}</b></p><p>{escape(there.hint)}</p>"

@@ -27,7 +27,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 from checker.course import words
@@ -59,17 +59,17 @@ class Phrase:
     english: str
     other: str
 
-    @property
+    @cached_property
     def literal(self) -> list[str]:
         """What stands around the holes."""
         return _HOLE.split(self.english)[::3]
 
-    @property
+    @cached_property
     def holes(self) -> list[str]:
         """The names of the holes, in order; those of English grammar begin with `_`."""
         return [hole[1] for hole in _HOLE.finditer(self.english)]
 
-    @property
+    @cached_property
     def form(self) -> re.Pattern[str]:
         """What matches the English, with a group for each hole."""
         literal, holes, parts = self.literal, self.holes, list[str]()
@@ -93,7 +93,7 @@ class Phrase:
             at = there + len(part)
         return True
 
-    @property
+    @cached_property
     def free(self) -> set[str]:
         """Holes that may hold anything."""
         named = [(hole[1], hole[2], self.english[: hole.start()]) for hole in _HOLE.finditer(self.english)]
@@ -112,9 +112,7 @@ class Phrasebook:
         found = list(phrases)
         self.whole = {one.english: one.other for one in found if not one.holes}
         formed = [one for one in found if one.holes and re.search(r"[A-Za-z]{2}", "".join(one.literal))]
-        ordered = sorted(formed, key=lambda one: -len("".join(one.literal)))
-        self._formed = [(max(one.literal, key=len), one) for one in ordered]
-        self._forms: dict[str, re.Pattern[str]] = {}
+        self._formed = sorted(formed, key=lambda one: -len("".join(one.literal)))
         self._told: dict[str, str | None] = {}
 
     def said(self, english: str) -> str | None:
@@ -131,8 +129,8 @@ class Phrasebook:
         return self._told[english]
 
     def _by_form(self, english: str) -> str | None:
-        for literal, phrase in self._formed:
-            if literal in english and phrase.may_be(english) and (said := self._filled(phrase, english)) is not None:
+        for phrase in self._formed:
+            if phrase.may_be(english) and (said := self._filled(phrase, english)) is not None:
                 return said
         return None
 
@@ -145,8 +143,7 @@ class Phrasebook:
         return None
 
     def _filled(self, phrase: Phrase, english: str) -> str | None:
-        form = self._forms.setdefault(phrase.english, phrase.form)
-        if (match := form.fullmatch(english)) is None:
+        if (match := phrase.form.fullmatch(english)) is None:
             return None
         holes = {}
         for name, text in match.groupdict().items():

@@ -46,25 +46,6 @@ def translated(verdict: Verdict) -> Verdict:
     )
 
 
-def unsaid(verdict: Verdict) -> list[str]:
-    """What of a verdict the language that is spoken lacks."""
-    book, lacking = phrasebook(spoken()), list[str]()
-
-    def seen(english: str) -> str:
-        if english and book.said(english) is None and re.search(r"[a-z]{2}", english):
-            lacking.append(english)
-        return english
-
-    for finding in verdict.findings:
-        _of_finding(finding, seen, seen)
-    for one in (verdict.title, *verdict.remarks, *(case for case, _ in verdict.printed)):
-        seen(one)
-    for result in verdict.properties:
-        for one in (result.title, result.detail, result.case):
-            seen(one)
-    return lacking
-
-
 def _marked(english: str) -> str:
     if not english or has_wide(_QUOTED.sub("", english)):  # it has been put into another language already
         return english

@@ -171,7 +171,7 @@ def test_a_file_of_another_form_and_what_is_stale(tmp_path: Path) -> None:
 def test_a_text_that_fits_almost_takes_no_time() -> None:
     """Counted: what stands around the holes must be there in order before a form is tried, and a long text is none."""
     tried = []
-    one = next(phrase for _, phrase in BOOK._formed if phrase.english.startswith("{a} were read"))
+    one = next(phrase for phrase in BOOK._formed if phrase.english.startswith("{a} were read"))
     book = Phrasebook([one])
     book._filled = lambda phrase, english: tried.append(english)  # type: ignore[method-assign]
     assert book.said("x were read, " * 100) is None and tried == []
