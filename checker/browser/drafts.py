@@ -29,7 +29,7 @@ def filled(puzzle_id: str, draft: str) -> str:
 
 def write(puzzle_id: str, draft: str) -> None:
     """Write a puzzle's file, so that the rest of the checker finds it where it always is."""
-    places.own(puzzle_id).write_text(filled(puzzle_id, draft), encoding="utf-8")
+    places.spoken_script(puzzle_id).write_text(filled(puzzle_id, draft), encoding="utf-8")
 
 
 def file_of(puzzle_id: str, draft: str, kind: str) -> tuple[str, str]:
@@ -63,7 +63,7 @@ def _defines(source: str, puzzle: Puzzle) -> bool:
 
 def _lesson(puzzle_id: str) -> tuple[tuple[str, str], ...]:
     """The cells of a puzzle's file as it was shipped, in the language that is spoken."""
-    return _shipped(places.own(puzzle_id))
+    return _shipped(places.spoken_script(puzzle_id))
 
 
 @cache

@@ -14,7 +14,7 @@ from rich.text import Text
 from checker.course.status import ExitStatus
 from checker.doctor.facts import Diagnosis, diagnosis
 from checker.report.said import said
-from checker.report.screen import Words, console, say
+from checker.report.screen import Prose, console, say
 
 
 @click.command()
@@ -68,5 +68,5 @@ def _table(found: Diagnosis) -> Table:
             sign = Text("✓", style="green")
         else:
             sign = Text("✗", style="red") if fact.needed_for else Text("○", style="cyan")
-        table.add_row(sign, Words(said(fact.name), style="bold"), Words(said(fact.sentence)))
+        table.add_row(sign, Prose(said(fact.name), style="bold"), Prose(said(fact.sentence)))
     return table

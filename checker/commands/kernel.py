@@ -23,12 +23,12 @@ from checker.commands.problems import as_misuse
 from checker.compiled.listing import STAGES
 from checker.course import targets
 from checker.course.ladder import id_of
-from checker.course.places import own, shown
+from checker.course.places import shown, spoken_script
 from checker.course.status import ExitStatus, Misuse
 from checker.learner.practice import outcome_of
 from checker.learner.solution import typed
 from checker.report.said import said
-from checker.report.screen import Words, console, echo, say
+from checker.report.screen import Prose, console, echo, say
 from checker.submission.read import Submission, Unreadable, from_file
 
 
@@ -197,12 +197,12 @@ def show_indented(screen: Console, lines: Iterable[str]) -> None:
     """Print lines; what is indented stays so when they are broken."""
     for line in lines:
         text = line.lstrip()
-        screen.print(Padding(Words(said(text)), (0, 0, 0, len(line) - len(text)), expand=False) if text else "")
+        screen.print(Padding(Prose(said(text)), (0, 0, 0, len(line) - len(text)), expand=False) if text else "")
 
 
 def _own(puzzle_id: str) -> Path:
     """The learner's own file, as it can be typed here."""
-    return Path(shown(own(puzzle_id)))
+    return Path(shown(spoken_script(puzzle_id)))
 
 
 def _see_help(misuse: Misuse, verb: str) -> NoReturn:

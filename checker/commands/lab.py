@@ -24,7 +24,7 @@ def lab(options: tuple[str, ...]) -> None:
     """
     if find_spec("jupyterlab") is None:
         raise Misuse("JupyterLab is missing: pip install jupyterlab.")
-    first = places.own_start()
+    first = places.spoken_start()
     shown = first if first.exists() else first.parent
     course = places.ROOT / os.environ.get(_COURSE, "course") / "course.toml"
     if not course.exists():

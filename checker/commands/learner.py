@@ -56,7 +56,7 @@ def hint(puzzle: str, again: bool) -> None:
     for one in shown.hints:
         console.print(f"Puzzle {puzzle}, hint {one.level} of {shown.total}: {one.title}", style="bold")
         for paragraph in hints.plain(one.text).split("\n"):
-            text = screen.Words(paragraph)
+            text = screen.Prose(paragraph)
             text.highlight_regex("`[^`]+`", "bold")
             console.print(text)
         console.print()
@@ -79,7 +79,7 @@ def predict(puzzle: str, words: tuple[str, ...], file: Path | None) -> NoReturn:
     guesses = predictions.guesses_of(found, predictions.said_in(words))
     console = screen.console()
     if any(guess is not None for guess in guesses.values()):
-        path = file or Path(places.shown(places.own(puzzle)))
+        path = file or Path(places.shown(places.spoken_script(puzzle)))
         try:
             outcome = check(puzzle, from_file(path), Terms(targets=()))  # what it finds is said by `check` alone
             if not outcome.verdict.accepted:
@@ -116,7 +116,7 @@ def progress() -> None:
     console.print(standing.table(found.progress))
     ahead = found.progress.next_open()
     if ahead is not None:
-        screen.say(console, standing.NEXT, places.shown(places.own(ahead)))
+        screen.say(console, standing.NEXT, places.shown(places.spoken_script(ahead)))
     if kept := [*record.summary()]:
         screen.say(console, f"\nIn {record.NAME}, which you may send:", *map(said, kept))
 

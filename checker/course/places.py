@@ -97,17 +97,17 @@ def walk_through(puzzle_id: str, root: Path = ROOT) -> Path:
     return solution(puzzle_id, root).with_suffix(".md")
 
 
-def own(puzzle_id: str, root: Path = ROOT) -> Path:
+def spoken_script(puzzle_id: str, root: Path = ROOT) -> Path:
     """The puzzle's file in the language that is spoken; the English one where there is none."""
     return _spoken(lambda language: script(puzzle_id, root, language))
 
 
-def own_notebook(puzzle_id: str, root: Path = ROOT) -> Path:
+def spoken_notebook(puzzle_id: str, root: Path = ROOT) -> Path:
     """The same as a notebook."""
     return _spoken(lambda language: notebook(puzzle_id, root, language))
 
 
-def own_start(root: Path = ROOT) -> Path:
+def spoken_start(root: Path = ROOT) -> Path:
     """The notebook to open first, in that language."""
     return _spoken(lambda language: start(root, language))
 

@@ -35,11 +35,11 @@ def hints_of(puzzle_id: str, root: Path = places.ROOT) -> tuple[Hint, ...]:
     """
     for folder in (root, places.SHIPPED):
         with contextlib.suppress(OSError):
-            script = places.own(puzzle_id, folder).read_text(encoding="utf-8", errors="replace")
+            script = places.spoken_script(puzzle_id, folder).read_text(encoding="utf-8", errors="replace")
             if found := hints(script_cells(script)):
                 return found
     try:
-        return hints([(cell.kind, cell.text) for cell in cells_of(places.own_notebook(puzzle_id, root))])
+        return hints([(cell.kind, cell.text) for cell in cells_of(places.spoken_notebook(puzzle_id, root))])
     except Unreadable:
         return ()
 

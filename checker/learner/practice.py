@@ -18,8 +18,17 @@ from checker.check.lent import AnotherFirst, own
 from checker.course import ladder
 from checker.course.claims import Claims
 from checker.course.clean import cleaned
-from checker.course.places import INSTALLED, ROOT, files, holds_course, is_own, own_notebook, shown, walk_through
-from checker.course.places import own as mine
+from checker.course.places import (
+    INSTALLED,
+    ROOT,
+    files,
+    holds_course,
+    is_own,
+    shown,
+    spoken_notebook,
+    spoken_script,
+    walk_through,
+)
 from checker.course.status import TRACEBACK_VARIABLE, Misuse
 from checker.course.verdict import Finding, Status, Verdict
 from checker.learner import progress, record
@@ -36,7 +45,7 @@ def checked(puzzle_id: str, file: Path | None, terms: Terms | None) -> Verdict:
 
 def outcome_of(puzzle_id: str, file: Path | None, terms: Terms | None, *, believing: bool = False) -> Outcome:
     """The same with what the verdict rests on. `believing`: what was accepted before is not run again."""
-    path = file if file is not None else Path(shown(mine(puzzle_id)))
+    path = file if file is not None else Path(shown(spoken_script(puzzle_id)))
     try:
         try:
             submission = from_file(path)
@@ -190,7 +199,7 @@ def _looking_ahead(verdict: Verdict, puzzle_id: str, found: Opened) -> Verdict:
     if ahead is None:
         remarks.append("all puzzles are solved.")
     in_notebook = not verdict.file or verdict.file.endswith(".ipynb")
-    upcoming = "" if ahead is None else shown((own_notebook if in_notebook else mine)(ahead))
+    upcoming = "" if ahead is None else shown((spoken_notebook if in_notebook else spoken_script)(ahead))
     explained = ""
     if found.progress.of(puzzle_id).solved and walk_through(puzzle_id).exists():
         explained = typed("solution", puzzle_id, in_notebook=not verdict.file)

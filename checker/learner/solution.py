@@ -60,7 +60,7 @@ def page(puzzle_id: str, *, in_notebook: bool, force: bool = False, root: Path =
     if ahead is None:
         facts.append(("All puzzles are solved.", ""))
     else:
-        place = places.own_notebook if in_notebook else places.own
+        place = places.spoken_notebook if in_notebook else places.spoken_script
         sentence = "Next:" if entry.solved else "Your own is not accepted yet:"
         facts.append((sentence, places.shown(place(ahead, root))))
     return Page(True, code, walk_through, tuple(facts), found.remark)

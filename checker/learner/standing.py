@@ -17,7 +17,7 @@ from checker.learner import hints, predict
 from checker.learner.progress import Opened, Progress
 from checker.report import html
 from checker.report.said import said
-from checker.report.screen import Words
+from checker.report.screen import Prose
 
 HEADS = ("solved", "hints", "predicted")
 BESIDE = "Beside these, when they help:"
@@ -60,12 +60,12 @@ def table(progress: Progress) -> RenderableType:
     grid.add_row("", "", *HEADS, style="dim")
     for number, row in enumerate(rows(progress)):
         if number == len(ladder.SPINE):
-            grid.add_row("", Words(said(BESIDE), style="dim"))
+            grid.add_row("", Prose(said(BESIDE), style="dim"))
         sign = Text("✓", style="green") if row.solved else Text("○", style="cyan")
         grid.add_row(sign, f"{row.id} {said(row.title)}", *row.facts)
         if row.helps:
-            grid.add_row("", Words(f"   {said(row.helps)}", style="dim"))
-    return Group(grid, Text(), Words(said(summary(progress))))
+            grid.add_row("", Prose(f"   {said(row.helps)}", style="dim"))
+    return Group(grid, Text(), Prose(said(summary(progress))))
 
 
 def in_notebook(found: Opened) -> str:
@@ -89,5 +89,5 @@ def in_notebook(found: Opened) -> str:
 
 
 def _linked(puzzle_id: str, title: str) -> str:
-    path, words = places.own_notebook(puzzle_id), f"{puzzle_id} {escape(said(title))}"
+    path, words = places.spoken_notebook(puzzle_id), f"{puzzle_id} {escape(said(title))}"
     return html.linked(escape(os.path.relpath(path)), words) if path.exists() else words

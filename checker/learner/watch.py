@@ -192,7 +192,7 @@ class Watcher:
         if ahead is None:
             say(self.console, "All puzzles are solved. Any of their files is checked when you save it.")
         else:
-            path = places.shown(places.own(ahead, self.root))
+            path = places.shown(places.spoken_script(ahead, self.root))
             say(self.console, "Open this file. It is checked when you save it:", path)
         say(self.console, "Ctrl-C ends this.")
 

@@ -96,7 +96,7 @@ def progress(*, language: str | None = None) -> Report:
     found = opened()
     parts = [said(found.remark), plain(standing.table(found.progress))]
     if (ahead := found.progress.next_open()) is not None:
-        parts.append(f"{said(standing.NEXT)} {places.shown(places.own_notebook(ahead))}")
+        parts.append(f"{said(standing.NEXT)} {places.shown(places.spoken_notebook(ahead))}")
     return Report("\n\n".join(filter(None, parts)), html=standing.in_notebook(found))
 
 

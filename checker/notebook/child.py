@@ -23,7 +23,7 @@ from checker.compiled import command as compiling
 from checker.course import ladder, targets
 from checker.course.claims import Claims
 from checker.course.language import ENGLISH, choose
-from checker.course.places import own_notebook
+from checker.course.places import spoken_notebook
 from checker.course.status import Misuse
 from checker.course.verdict import Verdict
 from checker.learner import predict
@@ -175,7 +175,7 @@ def _learned(verdict: Verdict, place: str | None) -> Verdict:
 
 def _file(puzzle_id: str, place: Path) -> Path:
     """The notebook's file. If only its folder is known, it is taken to be the puzzle's own."""
-    return place / own_notebook(puzzle_id).name if place.is_dir() else place
+    return place / spoken_notebook(puzzle_id).name if place.is_dir() else place
 
 
 def _drawn(seen: Trace) -> dict[str, Any]:

@@ -87,7 +87,9 @@ def build(root: Path = ROOT) -> list[Path]:
         notebook = places.notebook(puzzle_id, root)
         lesson = with_figures(notebook_text(emptied(text, puzzle), puzzle), places.figures(root))
         wanted[notebook] = hosted(lesson, notebook.name).encode()
-        wanted |= {path: made.encode() for path, made in built(emptied(text, puzzle), puzzle, root)}
+        for path, made in built(emptied(text, puzzle), puzzle, root):
+            name = f"{path.parent.name}/{path.name}"
+            wanted[path] = (hosted(made, name) if path.suffix == ".ipynb" else made).encode()
         if text.count(GAP) >= len(puzzle.kernels):  # else its stubs have been filled in, marks and all
             wanted[places.stubs(puzzle_id, root / "checker")] = stubs_text(text, puzzle).encode()
     for puzzle_id in ladder.stems():

@@ -9,7 +9,7 @@ from checker import catalog
 from checker.course import ladder
 from checker.course.language import LANGUAGES
 from checker.course.lesson import emptied, notebook_text, with_figures
-from checker.course.places import ROOT, figures, notebook, script, start
+from checker.course.places import ROOT, figures, notebook, start
 from checker.course.saving import replace_whole
 from checker.publish import localised
 from checker.publish.packed import as_tar, as_zip
@@ -57,11 +57,8 @@ def contents(root: Path) -> dict[str, tuple[bytes, int]]:
         files[f"puzzles/{stem}.py"] = stub.encode(), 0o644
         lesson = with_figures(notebook_text(stub, puzzle), figures(root))
         files[f"notebooks/{notebook(puzzle_id).name}"] = lesson.encode(), 0o644
-        for language in localised.languages(puzzle_id, root):
-            name = script(puzzle_id, root, language).relative_to(root).as_posix()
-            files[name] = localised.script_in(language, stub, root).encode(), 0o644
-            name = notebook(puzzle_id, root, language).relative_to(root).as_posix()
-            files[name] = localised.notebook_in(language, stub, puzzle, root).encode(), 0o644
+        for path, text in localised.built(stub, puzzle, root):
+            files[path.relative_to(root).as_posix()] = text.encode(), 0o644
     for language in LANGUAGES:
         name = start(root, language).relative_to(root).as_posix()
         files[name] = start_notebook(language).encode(), 0o644

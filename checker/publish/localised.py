@@ -18,7 +18,6 @@ from checker.course.lesson import notebook_json, notebook_text, script_cells, sc
 from checker.course.paragraphs import lessons, translated
 from checker.course.places import ROOT, figures
 from checker.course.puzzle import Puzzle
-from checker.publish.hosted import hosted
 
 WIDTH = 100  # columns of a line of prose in a file; a sign of Chinese takes two
 _TARGET = re.compile(r"(?<=\]\()(?!https?:|attachment:|#)([^)\s]+)(?=\))")
@@ -47,11 +46,10 @@ def notebook_in(language: str, script: str, puzzle: Puzzle, root: Path = ROOT) -
 
 
 def built(script: str, puzzle: Puzzle, root: Path = ROOT) -> Iterator[tuple[Path, str]]:
-    """What is built of a lesson for other languages: files, and their text."""
+    """What is built of a lesson for other languages: files, and their text. Its notebook is not for hosts yet."""
     for language in languages(puzzle.id, root):
         yield places.script(puzzle.id, root, language), script_in(language, script, root)
-        notebook = places.notebook(puzzle.id, root, language)
-        yield notebook, hosted(notebook_in(language, script, puzzle, root), f"{language}/{notebook.name}")
+        yield places.notebook(puzzle.id, root, language), notebook_in(language, script, puzzle, root)
 
 
 def _source(puzzle_id: str, language: str, root: Path) -> Path:

@@ -9,7 +9,7 @@ from checker.course import ladder
 from checker.course.ladder import Rung
 from checker.course.language import ENGLISH, speaking, spoken
 from checker.course.lesson import KERNEL, new_cell, new_notebook, notebook_json
-from checker.course.places import own_notebook, start
+from checker.course.places import spoken_notebook, start
 from checker.report.said import said
 
 AROUND = "These nine are the spine, and beside it stand rungs to take when they help."
@@ -63,7 +63,7 @@ def start_notebook(language: str = ENGLISH) -> str:
     asked = "" if language == ENGLISH else f'language="{language}"'
 
     def place(rung: Rung) -> str:
-        path = own_notebook(rung.id)
+        path = spoken_notebook(rung.id)
         return path.name if path.parent == start(language=language).parent else f"../{path.name}"
 
     with speaking(language):

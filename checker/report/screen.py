@@ -17,7 +17,7 @@ from checker.course.columns import breaks, has_wide
 from checker.report.said import said
 
 
-class Words(Text):
+class Prose(Text):
     """Text that is broken between the signs of Chinese, which is written without spaces, and never before a comma."""
 
     def wrap(self, console: Console, width: int, **how: Any) -> Lines:
@@ -38,11 +38,11 @@ class Screen(Console):
     def print(self, *objects: Any, **how: Any) -> None:
         """The same as rich's, which would make one text of several."""
         shown = (self.render_str(one) if isinstance(one, str) else one for one in objects)
-        super().print(*(Group(one) if isinstance(one, Words) else one for one in shown), **how)
+        super().print(*(Group(one) if isinstance(one, Prose) else one for one in shown), **how)
 
     def render_str(self, text: str, *, style: str | Style = "", **_: Any) -> Text:
         """Plain text, without markup, in that language."""
-        return Words(said(text), style=style)
+        return Prose(said(text), style=style)
 
 
 def console(**options: Any) -> Screen:
@@ -65,7 +65,7 @@ def plain(shown: RenderableType, width: int = 100) -> str:
 
 def say(console: Console, sentence: str, *typed: str) -> None:
     """A sentence, and below it what to type: on lines of their own and never broken, so that they can be copied."""
-    console.print(Words(said(sentence)))
+    console.print(Prose(said(sentence)))
     for line in filter(None, typed):
         console.print(Text(f"  {line}", style="bold"), no_wrap=True, overflow="ignore", crop=False)
 
@@ -79,6 +79,6 @@ def lines(told: Iterable[tuple[str, str]]) -> RenderableType:
         if shown and not indented:
             shown.append(Text(""))
         shown.append(
-            Padding(Words(said(text), style=styles.get(kind, "")), (0, 0, 0, 2 if indented else 0), expand=False)
+            Padding(Prose(said(text), style=styles.get(kind, "")), (0, 0, 0, 2 if indented else 0), expand=False)
         )
     return Group(*shown)

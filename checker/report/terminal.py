@@ -16,7 +16,7 @@ from rich.text import Text
 from checker.course.verdict import Finding, Held, Status, Traffic, Verdict
 from checker.report import words
 from checker.report.said import said, translated, translated_finding
-from checker.report.screen import Words
+from checker.report.screen import Prose
 
 
 def headline(verdict: Verdict) -> Text:
@@ -42,7 +42,7 @@ def report(verdict: Verdict) -> RenderableType:
 def blocks_of(finding: Finding) -> RenderableType:
     """A finding's hint alone."""
     finding = translated_finding(finding)
-    return Group(Words(finding.title, style="bold"), *_hint(finding))
+    return Group(Prose(finding.title, style="bold"), *_hint(finding))
 
 
 def overview(verdicts: Iterable[Verdict]) -> RenderableType:
@@ -67,27 +67,27 @@ def _blocks(verdict: Verdict) -> Iterator[Iterable[RenderableType]]:
     yield ruled, headline(verdict)
     if verdict.status is Status.NOT_STARTED:
         finding = verdict.findings[0]
-        yield Words(finding.explanation), *_command(finding), Words(finding.hint)
+        yield Prose(finding.explanation), *_command(finding), Prose(finding.hint)
         return
     for finding in verdict.findings[: words.MOST_FINDINGS]:
         yield _finding(verdict, finding)
     if len(verdict.findings) > words.MOST_FINDINGS:
-        yield [Words(words.more(verdict))]
+        yield [Prose(words.more(verdict))]
     if verdict.runs:
         yield [_properties(verdict)]
         if words.shows_traffic(verdict):
             yield *_traffic(verdict.runs[0].traffic), *_held(verdict.runs[0].held)
     if verdict.compiled:
-        yield [_indented(Words(sentence)) for sentence in words.compiled(verdict.compiled)]
+        yield [_indented(Prose(sentence)) for sentence in words.compiled(verdict.compiled)]
     for remark in verdict.remarks:
-        yield [Words.assemble((said("By the way: "), "bold"), remark)]
+        yield [Prose.assemble((said("By the way: "), "bold"), remark)]
     if verdict.printed:
         yield _printed(verdict)
     yield _closing(verdict)
 
 
 def _closing(verdict: Verdict) -> Iterator[RenderableType]:
-    yield Words(words.closing(verdict), style="" if verdict.accepted else "dim")
+    yield Prose(words.closing(verdict), style="" if verdict.accepted else "dim")
     for what, typed in (
         (words.STUCK, verdict.asking),
         (words.STEPPING, verdict.stepping),
@@ -105,24 +105,24 @@ def _command(finding: Finding) -> Iterator[RenderableType]:
 
 
 def _finding(verdict: Verdict, finding: Finding) -> Iterator[RenderableType]:
-    yield Words.assemble((finding.title, "bold"), (f"  [{finding.id}]", "dim"))
+    yield Prose.assemble((finding.title, "bold"), (f"  [{finding.id}]", "dim"))
     place = words.place(verdict, finding)
     if place:
-        yield _indented(Words(place, style="cyan"))
+        yield _indented(Prose(place, style="cyan"))
     if finding.where.source:
         yield _source(finding)
     for text in (finding.explanation, *finding.examples):
         if text:
-            yield _indented(Words(text))
+            yield _indented(Prose(text))
     if finding.question:
-        yield _indented(Words.assemble((said("Find out: "), "bold"), finding.question))
+        yield _indented(Prose.assemble((said("Find out: "), "bold"), finding.question))
     if not finding.withheld:
         yield from _hint(finding)
 
 
 def _hint(finding: Finding) -> Iterator[RenderableType]:
     if finding.hint:
-        yield _indented(Words.assemble((said("Try: "), "bold"), finding.hint))
+        yield _indented(Prose.assemble((said("Try: "), "bold"), finding.hint))
 
 
 def _indented(text: Text) -> RenderableType:
@@ -151,7 +151,7 @@ def _properties(verdict: Verdict) -> RenderableType:
     table.add_column(justify="right", no_wrap=True)
     for p in verdict.properties:
         sign = Text(words.mark(verdict, p), style="green" if p.passed else "red")
-        text = Words(p.title)
+        text = Prose(p.title)
         if reason := words.why(p):
             text.append(said(": ") + reason, style="dim")
         table.add_row(sign, text, words.worth(verdict, p))
@@ -161,22 +161,22 @@ def _properties(verdict: Verdict) -> RenderableType:
 def _held(calls: Sequence[Held]) -> Iterator[RenderableType]:
     for what, done, most, plain in words.held(calls):
         limit = "at most" if done <= most else "too many, at most"
-        yield _indented(Words(said(f"{what}: {done:,} ({limit} {most:,}; plain attention: {plain:,})")))
+        yield _indented(Prose(said(f"{what}: {done:,} ({limit} {most:,}; plain attention: {plain:,})")))
     for case in dict.fromkeys(one.case for one in calls):
-        yield _indented(Words(said(f"with {case}"), style="dim"))
+        yield _indented(Prose(said(f"with {case}"), style="dim"))
 
 
 def _traffic(traffic: Sequence[Traffic]) -> Iterator[RenderableType]:
     for what, done, most in words.moved(traffic):
         limit = "at most" if done <= most else "too often, at most"
         times, bound = words.apart(done, most)
-        yield _indented(Words(said(f"{what} {times} times per element ({limit} {bound})")))
+        yield _indented(Prose(said(f"{what} {times} times per element ({limit} {bound})")))
 
 
 def _printed(verdict: Verdict) -> Iterator[RenderableType]:
     case, lines, more = words.printed(verdict)
-    yield Words.assemble((said("Your code printed"), "bold"), said(f", with {case}:"))
+    yield Prose.assemble((said("Your code printed"), "bold"), said(f", with {case}:"))
     for line in lines:
         yield _indented(Text(line))
     if more:
-        yield _indented(Words(said(f"… and {more} more lines")))
+        yield _indented(Prose(said(f"… and {more} more lines")))

@@ -29,7 +29,7 @@ def test_it_opens_the_first_notebook(
     if course:
         (tmp_path / "class" / "course.toml").touch()
     monkeypatch.setattr(lab.places, "ROOT", tmp_path)
-    monkeypatch.setattr(lab.places, "own_start", lambda: tmp_path / "notebooks" / "00_start_here.ipynb")
+    monkeypatch.setattr(lab.places, "spoken_start", lambda: tmp_path / "notebooks" / "00_start_here.ipynb")
     monkeypatch.setenv("COURSE", "class")
     monkeypatch.setenv("JUPYTER_CONFIG_PATH", "/own")
     started: list[list[str]] = []

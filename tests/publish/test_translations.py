@@ -69,7 +69,8 @@ def test_a_lesson_in_chinese_has_the_same_code_and_is_up_to_date(puzzle_id: str)
     prose = (line for kind, text in others if kind == "markdown" for line in text.split("\n"))
     assert all(columns(line) <= localised.WIDTH for line in prose if has_wide(line) and line[0] not in "|!#<")
     notebook = places.notebook(puzzle_id, language=CHINESE)
-    found, made = (json.loads(text)["cells"] for text in (notebook.read_text(encoding="utf-8"), there[notebook]))
+    shipped = hosted(there[notebook], f"zh/{notebook.name}")
+    found, made = (json.loads(text)["cells"] for text in (notebook.read_text(encoding="utf-8"), shipped))
     stub = kernel_cell([(cell["cell_type"], "".join(cell["source"])) for cell in made], puzzle)
     for number, (one, two) in enumerate(zip(found, made, strict=True)):
         assert number == stub or "".join(one["source"]) == "".join(two["source"]), "run: python -m checker build"
@@ -98,10 +99,10 @@ def test_all_of_the_spine_is_translated() -> None:
 
 
 def test_a_learners_own_file_is_the_one_in_the_language_that_is_spoken() -> None:
-    assert places.own("p1") == places.script("p1")
+    assert places.spoken_script("p1") == places.script("p1")
     with speaking(CHINESE):
-        assert places.own("p1") == ROOT / "puzzles" / "zh" / "p1_naive_softmax.py"
-        assert places.own("w2") == places.script("w2")
-        assert places.own_notebook("p1").parent.name == "zh" and places.own_start().parent.name == "zh"
-        assert places.files("p1")[0] == places.own("p1")
+        assert places.spoken_script("p1") == ROOT / "puzzles" / "zh" / "p1_naive_softmax.py"
+        assert places.spoken_script("w2") == places.script("w2")
+        assert places.spoken_notebook("p1").parent.name == "zh" and places.spoken_start().parent.name == "zh"
+        assert places.files("p1")[0] == places.spoken_script("p1")
     assert {path.parent.name for path in places.files("p1")} == {"puzzles", "notebooks", "zh"}

@@ -18,7 +18,7 @@ from checker.course.status import Misuse
 from checker.course.translation import Phrase, Phrasebook
 from checker.course.verdict import Finding, Status
 from checker.report.said import said, translated_finding
-from checker.report.screen import Words, plain
+from checker.report.screen import Prose, plain
 
 BOOK = Phrasebook(
     [
@@ -150,7 +150,7 @@ def test_lines_of_chinese_are_no_wider_and_begin_with_no_comma(width: int) -> No
     assert all(columns(line) <= width for line in lines)
     if width > 30:
         assert not any(line[0] in "，。）！、" for line in lines[1:])
-    shown = plain(Words(CHINESE_TEXT), width)
+    shown = plain(Prose(CHINESE_TEXT), width)
     assert all(columns(line) <= width for line in shown.split("\n"))
     assert joined(shown).replace(" ", "") == CHINESE_TEXT.replace(" ", "")
 
