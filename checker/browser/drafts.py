@@ -44,6 +44,9 @@ def draft_in(puzzle_id: str, name: str, text: str) -> str:
     puzzle, plain = catalog.load(puzzle_id), text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     if name.endswith(".ipynb"):
         cells = [(cell.kind, cell.text) for cell in cells_in(notebook_of(plain, name), name)]
+    elif name.endswith(".json"):
+        question = "Are all drafts in it? Choose Bring back all drafts."
+        raise Unreadable(f"{name} is neither a .py file nor a notebook. {question}")
     else:
         cells = script_cells(plain)
     shipped = {source.strip() for kind, source in _lesson(puzzle_id) if kind == "code"}

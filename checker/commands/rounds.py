@@ -171,12 +171,13 @@ def _told(assignment: str, made: Round, *, released: bool) -> Iterator[str]:
     else:
         yield f"{assignment}: nobody is graded."
     if made.pages:
-        yield f"Feedback: {len(made.pages)} new pages{', released' if released else ', not released (RELEASE=1)'}."
+        but = f" but for {len(made.kept_back)}" if made.kept_back else ""
+        yield f"Feedback: {len(made.pages)} new pages, {f'released{but}' if released else 'not released (RELEASE=1)'}."
     if made.said:
         yield "nbgrader says:"
         yield from (f"  {_line(line)}" for line in made.said)
     for what, some in (
-        ("Late", {name: f"−{number(points)}" for name, points in made.late.items()}),
+        ("Late", {name: f"−{number(points)}" if points else "costs nothing" for name, points in made.late.items()}),
         ("Not handed in", dict.fromkeys(made.absent, "")),
         ("The checker or the machine failed: type it again", made.faults),
         ("Graded by hand, and judged anew since: look again", made.again),

@@ -112,7 +112,7 @@ class Case:
     tensors: Mapping[str, Tensor]  # by parameter name
     scalars: Mapping[str, int | float] = field(default_factory=dict)
     constexprs: Mapping[str, int | float | bool] = field(default_factory=dict)
-    checked_arithmetic: bool = False  # run with checks for integer overflow and tl.device_assert
+    checked_arithmetic: bool = False  # integers that overflow raise
     on_gpu: bool = False  # tl.dot may round fp32 inputs to TF32, and nobody counts accesses
     telling: bool = True  # False: most mistakes look alike in it, so it is diagnosed only if no other case failed
     once: bool = False  # chosen for its sizes: one run will do, on the interpreter only

@@ -46,7 +46,7 @@ def launch_of(case: Case, puzzle: Puzzle | None = None) -> Launch:
         },
         scalars={name: (scalar_type(value), value) for name, value in case.scalars.items()},
         constexprs=dict(case.constexprs),
-        debug=case.checked_arithmetic,
+        checked_arithmetic=case.checked_arithmetic,
         most_touched=max(A_FEW, MANY_TIMES * int(_share(case) * moved)),
         most_work=max(A_LITTLE * OPERATION, MANY_TIMES * int(A_STEP * OPERATION * steps + products)),
         resident=case.resident,

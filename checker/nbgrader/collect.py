@@ -163,7 +163,7 @@ def _plain(name: str, folder: int, most: int) -> bytes | None:
 
 
 class Unpack(ExtractorPlugin):
-    """Unpacks the platform's archives, and the students' in them; what cannot be unpacked is left out, and told."""
+    """Unpacks the platform's archives, and the students' in them. What cannot be unpacked is told, and stays."""
 
     def extract(self, archive_path: str, extracted_path: str) -> None:
         """Copy what lies in one folder to another, archives as folders."""
@@ -187,7 +187,7 @@ class Unpack(ExtractorPlugin):
                 for member in members:
                     self._extract(archive, member, folder)
         except _NO_ARCHIVE as problem:
-            self.log.warning("%s cannot be unpacked, and was left out: %s", path, problem)
+            self.log.warning("%s cannot be unpacked, and stays as it is: %s", path, problem)
             return
         if not students:
             for inner in sorted(folder.rglob("*.zip")):

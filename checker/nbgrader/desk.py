@@ -139,9 +139,11 @@ class Desk:
         """Write these students' feedback, also again."""
         self._convert(_Feedback, "autograded", students, tell)
 
-    def release_feedback(self) -> None:
-        """Release all feedback that was written. Raises Stopped."""
-        self._run(self._exchanging("ReleaseFeedback"))
+    def release_feedback(self) -> list[str]:
+        """Release all feedback that was written; whose could not be released. Raises Stopped."""
+        step = self._exchanging("ReleaseFeedback")
+        self._run(step)
+        return list(step.left_out)
 
     def rows(self) -> list[dict[str, Any]]:
         """The rows of the assignment, as `nbgrader export` writes them, after it has written all."""

@@ -55,6 +55,11 @@ class FeedbackPage(HTMLExporter):
 class ReleaseFeedback(ExchangeReleaseFeedback):
     """Release what `generate_feedback` has made; whose feedback cannot be released is named."""
 
+    def start(self) -> None:
+        """Begin anew with those who are `left_out`."""
+        self.left_out: list[str] = []
+        super().start()
+
     def copy_files(self) -> None:
         """Copy each student's feedback into the exchange."""
         course = self.coursedir
@@ -66,6 +71,7 @@ class ReleaseFeedback(ExchangeReleaseFeedback):
             try:
                 released = self._release(Path(folder), student)
             except (OSError, ValueError) as problem:
+                self.left_out.append(student)
                 self.log.error("The feedback of %s was not released: %s", student, problem)
             else:
                 self.log.info("Releasing feedback for student '%s': %s", student, ", ".join(released))

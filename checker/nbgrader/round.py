@@ -46,6 +46,7 @@ class Round:
     again: dict[str, str] = field(default_factory=dict)  # graded by hand, and by the judge since: what both say
     faults: dict[str, str] = field(default_factory=dict)  # of the checker, or of the machine: another round may do
     pages: list[str] = field(default_factory=list)  # whose feedback was written in this round
+    kept_back: list[str] = field(default_factory=list)  # whose feedback could not be released
     said: list[str] = field(default_factory=list)  # by nbgrader
 
 
@@ -78,7 +79,7 @@ def make_round(course: Settings, assignment: str, crew: Crew | None, tell: Tell,
     _reckon_penalties(desk, made)
     _write_feedback(desk, before, tell, made)
     if release:
-        desk.release_feedback()
+        made.kept_back = desk.release_feedback()
     _sum_up(desk, why, made)
     return made
 

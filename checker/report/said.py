@@ -55,7 +55,7 @@ def _marked(english: str) -> str:
 
 def translated_finding(finding: Finding) -> Finding:
     """The same of one of its findings."""
-    return _of_finding(finding, _marked, said)
+    return finding if spoken() == ENGLISH else _of_finding(finding, _marked, said)
 
 
 def _of_finding(finding: Finding, prose: Callable[[str], str], phrase: Callable[[str], str]) -> Finding:

@@ -211,7 +211,20 @@ def _remainders(part: ast.AST, known: Mapping[str, int | float]) -> Iterator[_Nu
             if isinstance(by, int) and isinstance(rest, int) and 1 < by < MOST:
                 text = f"{rest} modulo {by}"
                 for near in (by, 20 * by, 9000):
-                    yield _Number(near // by * by + rest % by, text, part.lineno, computed=True)
+                    start = near // by * by + rest % by
+                    sizes = range(start, start + min(by, MOST_LOOKED_AT))
+                    size = next((n for n in sizes if (_of_size(left.left, n, known) - rest) % by == 0), start)
+                    yield _Number(size, text, part.lineno, computed=True)
+
+
+def _of_size(node: ast.expr, size: int, known: Mapping[str, int | float]) -> int | float:
+    """What arithmetic gives if every size in it is this one: `7 * n` is seven times it."""
+    match node:
+        case ast.BinOp(left=left, op=op, right=right):
+            value = _result(_of_size(left, size, known), op, _of_size(right, size, known))
+        case _:
+            value = _folded(node, known)
+    return size if value is None else value
 
 
 def _types_and_products(function: ast.FunctionDef) -> Iterator[_Number]:

@@ -75,12 +75,12 @@ def test_both_stores_of_an_and_are_compiled_in_before_any_branch() -> None:
     assert text.count("st.global") == 6  # what constexprs have cut off is not there
 
 
-def run(source: str, shape: tuple[int, ...] = (4, 16), debug: bool = False) -> LaunchResult:
+def run(source: str, shape: tuple[int, ...] = (4, 16), checked: bool = False) -> LaunchResult:
     """One launch of `kernel(x_ptr, y_ptr, n, …)` in the box: x counts from 0 in fp32, n is 7."""
     x = np.arange(np.prod(shape), dtype=np.float32)
     tensors = {"x_ptr": TensorArgument(x, (1,)), "y_ptr": TensorArgument(np.zeros_like(x), (1,))}
     constexprs: dict[str, int | float | bool] = {"A": shape[0], "B": shape[1]}
-    launch = Launch("kernel", (1, 1, 1), tensors, {"n": ("int32", 7)}, constexprs, debug)
+    launch = Launch("kernel", (1, 1, 1), tensors, {"n": ("int32", 7)}, constexprs, checked)
     head = "@triton.jit\ndef kernel(x_ptr, y_ptr, n, A: tl.constexpr, B: tl.constexpr):\n"
     with Box(Limits()) as box:
         report = box.run(source.replace("KERNEL\n", head), ["kernel"], [launch], [[(0, range(1))]])
@@ -144,7 +144,7 @@ def test_what_a_gpu_cannot_do_is_an_error() -> None:
 
 def test_what_overflows_in_a_loop_counter_is_found() -> None:
     source = "KERNEL\n    for i in range(n, n + 1):\n        tl.store(y_ptr, i * 1000000007)\n"
-    assert "int32 overflow" in str(run(source, debug=True).error)
+    assert "int32 overflow" in str(run(source, checked=True).error)
 
 
 def test_a_global_constant_on_the_left_does_not_cut_short() -> None:

@@ -53,7 +53,7 @@ def logs(request: pytest.FixtureRequest) -> Iterator[tuple[bool, dict[str, Launc
     x = np.arange(16, dtype=np.float32)
     tensors = {"x_ptr": TensorArgument(x, (1,)), "y_ptr": TensorArgument(0 * x, (1,))}
     scalars = {"n_rows": ("int32", 5), "n_cols": ("int32", 7), "stride": ("int32", 9)}
-    launches = [Launch(name, (1, 1, 1), tensors, scalars, {"B": 16}, debug=request.param) for name in BODIES]
+    launches = [Launch(name, (1, 1, 1), tensors, scalars, {"B": 16}, request.param) for name in BODIES]
     with Box(Limits()) as box:
         report = box.run(source, list(BODIES), launches, [[(n, [0]) for n in range(len(launches))]])
     answers = report.passes[0]

@@ -114,12 +114,12 @@ def kernel(x_ptr, y_ptr, n_q, n_k, seed, B: tl.constexpr):
 """
 
 
-def run(position: str, seed: int = 9, debug: bool = True) -> LaunchResult:
+def run(position: str, seed: int = 9, checked: bool = True) -> LaunchResult:
     """One launch in the box that stores numbers of 16 positions."""
     tensors = {name: TensorArgument(np.zeros(16, np.float32), (1,)) for name in ("x_ptr", "y_ptr")}
     scalars: dict[str, Any] = {"n_q": ("int32", 70_000), "n_k": ("int32", 70_000), "seed": ("int64", seed)}
     with Box(Limits()) as box:
-        launch = Launch("kernel", (1, 1, 1), tensors, scalars, {"B": 16}, debug=debug)
+        launch = Launch("kernel", (1, 1, 1), tensors, scalars, {"B": 16}, checked_arithmetic=checked)
         answers = box.run(KERNEL.format(position=position), ["kernel"], [launch], [[(0, [0])]]).passes[0]
     assert answers.malformed is None and answers.loading is None, answers
     return answers.results[0]

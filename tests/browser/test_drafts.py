@@ -51,6 +51,7 @@ def test_a_helper_in_a_cell_of_its_own_comes_along() -> None:
         ("empty.py", "", "does not define"),
         ("broken.ipynb", "{", "is not a whole notebook"),
         ("text.ipynb", "x = 1", "holds no JSON"),
+        ("flash-puzzles.json", json.dumps({"drafts": {"p1": SOLUTION}, "progress": {}}), "Choose Bring back all"),
     ],
 )
 def test_another_file_is_refused_in_a_sentence(name: str, text: str, said: str) -> None:

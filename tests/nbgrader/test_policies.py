@@ -18,7 +18,7 @@ import pytest
 from checker import catalog
 from checker.check import unproven
 from checker.course.verdict import Status, Verdict
-from checker.grading.found import found
+from checker.grading.found import found, of_assignment
 from checker.grading.settings import Late, Settings
 from tests.conftest import typed
 from tests.nbgrader.conftest import ASSIGNMENT, RIGHT, Course, filled
@@ -230,7 +230,11 @@ def test_no_students_archive_stops_the_collecting_of_the_others(course: Course) 
             outer.writestr(f"student_{number}_{number}_work.zip", inner.getvalue())
     done = course.run("zip_collect", ASSIGNMENT)
     assert done.status == 0 and done.said.count("cannot be unpacked") == 2, done.said
-    assert {path.name for path in (course.folder / "submitted").iterdir()} == {"anna_1", "student_3", "student_4"}
+    folders = course.folder.glob("submitted/*/*")
+    names = {folder.parent.name: {path.name for path in of_assignment(folder)} for folder in folders}
+    kept = {"anna_1": {"p1.ipynb"}, "student_3": {"evil.ipynb"}, "student_4": {"absent_33_1_p1.ipynb"}}
+    # What cannot be unpacked was handed in as well, and waits for somebody to look at it.
+    assert names == {**kept, "broken_2": {"work.zip"}, "student_5": {"work.zip"}}
     assert not list(course.folder.parent.rglob("zeros"))
 
 

@@ -18,6 +18,7 @@ from nbgrader.api import Gradebook
 
 from checker.commands.cli import cli
 from checker.course.status import Ended, Misuse
+from checker.nbgrader.feedback import SECRET
 from tests.conftest import SOLUTION
 from tests.nbgrader.conftest import ASSIGNMENT, RIGHT, Course, Notebook, copied, filled
 
@@ -174,7 +175,8 @@ def test_feedback_in_another_language_is_written_anew_and_scores_stay(
     with copied(after[0].folder.parent, tmp_path / "language") as course:
         scores = course.scores()
         monkeypatch.setenv("LANGUAGE", "zh")
-        typed(course, "round", ASSIGNMENT)
+        (course.folder / "submitted" / "wrong" / ASSIGNMENT / SECRET).unlink()
+        assert "new pages, released but for 1." in typed(course, "round", ASSIGNMENT, "--release").output
         pages = [path.read_text(encoding="utf-8") for path in course.folder.glob("feedback/*/*/*.html")]
         assert pages and all("题 p1：朴素 softmax" in page for page in pages if "[sums-padded-lanes]" in page)
         assert any("题 p1：朴素 softmax" in page for page in pages) and course.scores() == scores

@@ -62,6 +62,11 @@ def test_a_sentence_is_known_whole_or_by_its_form(english: str, other: str | Non
     assert BOOK.said(english) == other
 
 
+def test_in_english_a_finding_is_as_the_judge_has_written_it() -> None:
+    finding = Finding("wrong-values", Status.WRONG, "y is wrong everywhere", "It is off.", "Take one of the examples.")
+    assert translated_finding(finding) is finding
+
+
 @given(st.text("ab {}.\n-", max_size=30))
 def test_what_somebody_else_says_stays_as_it_is(text: str) -> None:
     assert BOOK.said(f"Python says: {text}") == f"Python 说：{text}"

@@ -108,6 +108,7 @@ COMPUTED = {
     "reciprocal": ("y = 1 / n < 0.0002", 5000),
     "three statements": ("a = n // 10\nb = a // 10\nc = b // 10\ny = c == 6", 6000),
     "remainder": ("y = (n % 997 == 13) & (n > 5000)", 8986),
+    "remainder of arithmetic": ("y = (3 - n * 7) % 509 == 0", 873),
     "two statements": ("a = n // 100\ny = a > 50", 5000),
 }
 

@@ -189,7 +189,9 @@ def _once(
         arguments.update(launch.constexprs)
         order = np.array(asked.order, dtype=np.int64)
         with recorder or nullcontext():
-            interpreter.launch(asked.kernel, memory, arguments, launch.grid, order, launch.debug, launch.resident)
+            interpreter.launch(
+                asked.kernel, memory, arguments, launch.grid, order, launch.checked_arithmetic, launch.resident
+            )
     except BaseException as error:
         cause = _root(error)
         if isinstance(cause, RefusedAccess):

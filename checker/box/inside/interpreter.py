@@ -114,21 +114,21 @@ def launch(
     arguments: Mapping[str, Any],
     grid: tuple[int, int, int],
     order: npt.NDArray[np.int64],
-    debug: bool,
+    checked_arithmetic: bool,
     resident: int = 0,
 ) -> None:
     """Run `kernel` for the programs of `grid` in `order` (linear numbers, x fastest).
 
     Programs with atomic operations take turns, `resident` at a time (0: all).
 
-    `debug` switches on Triton's checks for integer overflow and `tl.device_assert`, which cost
-    about a third of the time. Raises whatever the kernel raises, or RefusedAccess.
+    `checked_arithmetic` switches on Triton's checks for integer overflow, which cost about a third of the time;
+    `tl.device_assert` is always looked at. Raises whatever the kernel raises, or RefusedAccess.
     """
     builder = interpreter.interpreter_builder
-    builder.options = dataclasses.replace(builder.options, debug=debug, sanitize_overflow=debug)
+    builder.options = dataclasses.replace(builder.options, debug=True, sanitize_overflow=checked_arithmetic)
     builder.set_grid_dim(*grid)
     function = kernel.rewrite()
-    memory.checked = debug
+    memory.checked = checked_arithmetic
     for name, argument in arguments.items():
         if is_size(name):
             argument.handle.counts = True

@@ -89,7 +89,7 @@ class Launcher:
         self._note(tensors, bound, options)
         bodies = dict(running.entered)  # a launch begins a count of its own, and these are the calling function's
         try:
-            interpreter.launch(self.kernel, memory, arguments, sides, self._order(programs), debug=False)
+            interpreter.launch(self.kernel, memory, arguments, sides, self._order(programs), checked_arithmetic=False)
             for whole, values in copied:
                 whole.copy_(torch.from_numpy(values))
         except Exception as error:

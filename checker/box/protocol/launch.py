@@ -75,7 +75,7 @@ class Launch:
     tensors: Mapping[str, TensorArgument]
     scalars: Mapping[str, tuple[str, float]]  # name → (int32, int64 or float32; value)
     constexprs: Mapping[str, int | float | bool]
-    debug: bool = False  # check for integer overflow and tl.device_assert
+    checked_arithmetic: bool = False  # integers that overflow raise
     most_touched: int = 1_000_000  # elements that it may load and store in all
     most_work: int = 20_000 * OPERATION  # that it may do in all, as `inside.work` counts
     resident: int = 0  # programs that run at the same time, if they wait for each other; 0: all of them
