@@ -9,13 +9,13 @@ from __future__ import annotations
 import ast
 import itertools
 import math
-import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from checker.course.puzzle import Suspect, Suspects
 from checker.submission import refusals
 from checker.submission.extract import Program
+from checker.submission.folding import folded, numbers_in, of_size
 from checker.submission.problem import Problem
 
 LEAST, MOST = 3, 2**31  # smaller ones stand in every right kernel; no size is larger
@@ -27,17 +27,8 @@ MOST_WRITTEN = 12  # of these; no right kernel that was ever seen has more than 
 SMALL = 9  # for what has no number of its own
 RANGES = {"int8": 2**7, "uint8": 2**8, "int16": 2**15, "uint16": 2**16, "float16": 2**11, "bfloat16": 2**8}
 MOST_LOOKED_AT = 10_000
+MOST_TRIED = 100_000  # parts of expressions that are computed to find sizes with a remainder
 MOST_TOGETHER = 8  # numbers of a statement, or of a kernel, that are computed with
-ARITHMETIC: Mapping[type[ast.operator], Callable[[int | float, int | float], int | float]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.LShift: operator.lshift,
-    ast.RShift: operator.rshift,
-}
 
 Place = Callable[[int], tuple[int | None, int]]  # a line of the text → (cell, line in it)
 
@@ -78,17 +69,17 @@ def crowded(program: Program) -> Problem | None:
 
 def _of_kernel(program: Program, kernel: str) -> tuple[list[_Number], list[_Number]]:
     """What sizes may be compared with, and what data may be, the most likely first."""
-    known = {name: value for name, node in program.constants.items() if (value := _folded(node, {})) is not None}
+    known = {name: value for name, node in program.constants.items() if (value := folded(node, {})) is not None}
     statements: list[list[_Number]] = []
     others: list[_Number] = []
     for name in sorted({kernel} | program.calls[kernel]):
         function = program.functions[name]
-        inside = _locals(function, known)
+        inside = numbers_in(function, known)
         for part in _parts(function):
             numbers = [n for n in _constants(part, inside) if not (program.pytorch and 0 <= n.value < AXES)]
             if found := [replace(n, compared=isinstance(part, ast.Compare)) for n in numbers]:
                 statements.append(found)
-            others += _remainders(part, inside)
+        others += _remainders(_parts(function), inside)
         others += [] if program.pytorch else _types_and_products(function)  # integers of Python have no end
     constants = list(_written(statements))
     sizes: dict[int, _Number] = {}
@@ -113,26 +104,9 @@ def _parts(function: ast.FunctionDef) -> Iterator[ast.AST]:
     yield from function.args.defaults
 
 
-def _locals(function: ast.FunctionDef, known: Mapping[str, int | float]) -> dict[str, int | float]:
-    """What is `known`, and variables that are assigned once, and a number at that."""
-    assigned: dict[str, list[ast.expr | None]] = {a.arg: [None] for a in function.args.args}
-    for node in ast.walk(function):
-        if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.For):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            plain = isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(targets[0], ast.Name)
-            for name in (n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)):
-                assigned.setdefault(name, []).append(getattr(node, "value", None) if plain else None)
-    found = dict(known)
-    for name, values in assigned.items():  # in the order of the text, nearly
-        found.pop(name, None)
-        if len(values) == 1 and values[0] is not None and (value := _folded(values[0], found)) is not None:
-            found[name] = value
-    return found
-
-
 def _constants(node: ast.AST, known: Mapping[str, int | float], shifts: bool = False) -> Iterator[_Number]:
     """The largest constant parts of an expression or of a simple statement, except for comparisons inside it."""
-    value = _folded(node, known) if isinstance(node, ast.expr) else None
+    value = folded(node, known) if isinstance(node, ast.expr) else None
     if value is not None:
         assert isinstance(node, ast.expr)
         yield _Number(value, f"the constant {_text(value)}", node.lineno, shifts=shifts)
@@ -142,42 +116,6 @@ def _constants(node: ast.AST, known: Mapping[str, int | float], shifts: bool = F
         if isinstance(child, ast.Compare):
             continue  # a part of its own
         yield from _constants(child, known, shifting and child is getattr(node, "right", None))
-
-
-def _folded(node: ast.expr, known: Mapping[str, int | float]) -> int | float | None:
-    """The number that an expression is, if it is one whatever the launch."""
-    match node:
-        case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
-            return _within(number)
-        case ast.Name(id=name):
-            return known.get(name)
-        case ast.UnaryOp(op=ast.USub() | ast.UAdd() as sign, operand=operand):
-            value = _folded(operand, known)
-            return -value if value is not None and isinstance(sign, ast.USub) else value
-        case ast.Call(func=ast.Attribute(attr="constexpr") | ast.Name(id="int" | "float"), args=[inner]):
-            return _folded(inner, known)
-        case ast.BinOp(left=left, op=op, right=right):
-            a, b = _folded(left, known), _folded(right, known)
-            return None if a is None or b is None else _result(a, op, b)
-    return None
-
-
-def _result(a: int | float, op: ast.operator, b: int | float) -> int | float | None:
-    """What arithmetic on two numbers gives; None if it cannot be done, or gives something enormous."""
-    calculate = ARITHMETIC.get(type(op))
-    shifts = isinstance(op, ast.LShift | ast.RShift)
-    if calculate is None or (shifts and not (isinstance(a, int) and isinstance(b, int) and 0 <= b < 64)):
-        return None
-    try:
-        value = calculate(a, b)
-    except (ArithmeticError, ValueError):
-        return None
-    return _within(value)
-
-
-def _within(number: int | float) -> int | float | None:
-    """The number, if no more than what a tensor's element may be."""
-    return number if isinstance(number, float) or abs(number) < 2**63 else None
 
 
 def _written(statements: Iterable[Sequence[_Number]]) -> Iterator[_Number]:
@@ -201,30 +139,26 @@ def _exponents(constants: Iterable[_Number]) -> Iterator[_Number]:
             yield replace(number, value=round(-math.log(number.value)))
 
 
-def _remainders(part: ast.AST, known: Mapping[str, int | float]) -> Iterator[_Number]:
-    """Numbers with a remainder that is asked for, of some size: `n % 997 == 13`."""
-    if not isinstance(part, ast.Compare):
-        return
-    for left in ast.walk(part):
-        if isinstance(left, ast.BinOp) and isinstance(left.op, ast.Mod):
-            by, rest = _folded(left.right, known), _folded(part.comparators[-1], known)
-            if isinstance(by, int) and isinstance(rest, int) and 1 < by < MOST:
-                text = f"{rest} modulo {by}"
-                for near in (by, 20 * by, 9000):
-                    start = near // by * by + rest % by
-                    sizes = range(start, start + min(by, MOST_LOOKED_AT))
-                    size = next((n for n in sizes if (_of_size(left.left, n, known) - rest) % by == 0), start)
-                    yield _Number(size, text, part.lineno, computed=True)
-
-
-def _of_size(node: ast.expr, size: int, known: Mapping[str, int | float]) -> int | float:
-    """What arithmetic gives if every size in it is this one: `7 * n` is seven times it."""
-    match node:
-        case ast.BinOp(left=left, op=op, right=right):
-            value = _result(_of_size(left, size, known), op, _of_size(right, size, known))
-        case _:
-            value = _folded(node, known)
-    return size if value is None else value
+def _remainders(parts: Iterable[ast.AST], known: Mapping[str, int | float]) -> Iterator[_Number]:
+    """Numbers with a remainder that is asked for, of some size: `n % 997 == 13`, `7 * n % 997 == 13`."""
+    budget = MOST_TRIED
+    for part in parts:
+        if not isinstance(part, ast.Compare):
+            continue
+        for left in ast.walk(part):
+            if not (isinstance(left, ast.BinOp) and isinstance(left.op, ast.Mod)):
+                continue
+            by, rest = folded(left.right, known), folded(part.comparators[-1], known)
+            if not (isinstance(by, int) and isinstance(rest, int) and 1 < by < MOST):
+                continue
+            nodes = sum(1 for _ in ast.walk(left.left))
+            for near in (by, 20 * by, 9000):
+                size = start = near // by * by + rest % by
+                end = start + min(by, budget // nodes)
+                while size < end and (of_size(left.left, size, known) - rest) % by:
+                    size += 1
+                budget -= nodes * (size - start)
+                yield _Number(size if size < end else start, f"{rest} modulo {by}", part.lineno, computed=True)
 
 
 def _types_and_products(function: ast.FunctionDef) -> Iterator[_Number]:

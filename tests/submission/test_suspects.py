@@ -50,6 +50,13 @@ def test_no_more_numbers_are_placed_than_are_kept() -> None:
     assert found.sizes[0].value == 77
 
 
+def test_no_remainder_keeps_the_checker_busy() -> None:
+    """Each of these is asked of every size, and no size has it."""
+    started = time.process_time()
+    found("\n".join(f"y = (n * 7 + n - n * n * n + {line}) % 50021 * 2 == 50020" for line in range(500)))
+    assert time.process_time() - started < 5
+
+
 def test_what_cannot_all_be_looked_into_is_refused() -> None:
     """Else those that come first would hide the one that matters."""
     numbers = [101 * n for n in range(1, MOST_WRITTEN + 2)]
