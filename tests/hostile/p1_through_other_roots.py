@@ -1,7 +1,7 @@
 """Leave by the back door: the root and working folders of other processes, and inherited descriptors.
 
 Lint on: forbidden
-Lint off: crashed
+Lint off: crashed or time-limit
 """
 
 import triton
