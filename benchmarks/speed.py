@@ -7,11 +7,13 @@ or into `benchmarks/results/`.
 
 from __future__ import annotations
 
+import ast
+import hashlib
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from checker import catalog
@@ -25,14 +27,19 @@ from checker.course.puzzle import Timed
 RESULTS = Path(os.environ.get("OUT", Path(__file__).parent / "results"))
 
 
-def forms(puzzle_id: str) -> dict[str, str | Path]:
-    """The solution and each step, by name, as they are timed."""
+def timed_files(puzzle_id: str) -> dict[str, Path]:
+    """The solution and each step, by name."""
     solution = places.ROOT / "solutions" / f"{ladder.entry(puzzle_id).stem}.py"
     paths = {"solution": solution} if solution.exists() else {}
     for path in places.steps(puzzle_id):
         _, step, *words = path.stem.split("_")
         paths[f"tuned {step}, {' '.join(words)}"] = path
-    return {name: of_the_course(puzzle_id, path) for name, path in paths.items()}
+    return paths
+
+
+def forms(puzzle_id: str) -> dict[str, str | Path]:
+    """The same as they are timed."""
+    return {name: of_the_course(puzzle_id, path) for name, path in timed_files(puzzle_id).items()}
 
 
 def beside(puzzle_id: str) -> dict[str, Callable[[int], list[Timed]]]:
@@ -40,9 +47,29 @@ def beside(puzzle_id: str) -> dict[str, Callable[[int], list[Timed]]]:
     return {"p3": s3_long_rows.of_puzzle_3} if puzzle_id == "s3" else {}
 
 
+def mark(path: Path) -> str:
+    """What the code of a file is known by: its comments, its words and its layout may change."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.FunctionDef) and ast.get_docstring(node) is not None:
+            del node.body[0]
+    return hashlib.sha256(ast.unparse(tree).encode()).hexdigest()[:12]
+
+
+def marks(results: Iterable[Result]) -> dict[str, str]:
+    """Those of all that was timed, by path: a page whose kernels are others by now is stale."""
+    timed = {(one.puzzle, timing.name) for one in results for size in one.sizes for timing in size.timings}
+    paths = [timed_files(puzzle_id).get(name) for puzzle_id, name in timed]
+    return {str(path.relative_to(places.ROOT)): mark(path) for path in sorted(filter(None, paths))}
+
+
 def write(results: list[Result], commit: str) -> None:
     """The data, and the tables made of it."""
-    kept = {"commit": commit, "results": [json.loads(result.to_json()) for result in results]}
+    kept = {
+        "commit": commit,
+        "kernels": marks(results),
+        "results": [json.loads(result.to_json()) for result in results],
+    }
     (RESULTS / "speed.json").write_text(json.dumps(kept, indent=1) + "\n")
     heading = f"# Speed\n\nWritten by `python3 -m benchmarks.speed` at commit {commit}.\n"
     (RESULTS / "speed.md").write_text("\n".join((heading, table.summary(results), table.markdown(results))) + "\n")

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks import speed
 from checker import catalog
 from checker.bench import table
 from checker.bench.result import Result, Size, Timing, from_json
@@ -221,6 +222,24 @@ def test_results_of_when_puzzles_had_numbers_can_be_read() -> None:
     for unknown in ("x9", 99, None):
         with pytest.raises(ValueError, match="There is no puzzle"):
             from_json(json.dumps({**fields, "puzzle": unknown}))
+
+
+@pytest.mark.parametrize("page", ["speed", "speed_h100"])
+def test_the_kernels_that_a_page_speaks_of_are_those_of_today(page: str) -> None:
+    """Else the figures in lessons are of kernels that nobody can see any more: time them again."""
+    recorded = json.loads((ROOT / "benchmarks" / "results" / f"{page}.json").read_text())
+    if "results" in recorded:
+        assert recorded["kernels"] == speed.marks([from_json(json.dumps(one)) for one in recorded["results"]])
+    assert recorded["kernels"] == {path: speed.mark(ROOT / path) for path in recorded["kernels"]}
+
+
+@pytest.mark.parametrize(("change", "same"), [("# why\n", True), ("x = 1\n", False)])
+def test_what_is_said_about_code_is_no_code(change: str, same: bool, tmp_path: Path) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text(f'"""What it does."""\n{change}\n\ndef kernel(x):\n    """How."""\n    return x\n')
+    before = speed.mark(path)
+    path.write_text('"""What else it does."""\n\n\ndef kernel(x):\n    return x\n')
+    assert (speed.mark(path) == before) is same
 
 
 def test_tables_tell_ratios_limits_and_what_was_left_out() -> None:
