@@ -56,17 +56,7 @@ from checker.catalog.attention.suspected import suspected_tiles
 from checker.catalog.attention.tiles import ADDRESSING
 from checker.catalog.attention.timing import attention_timed
 from checker.course.case import Array, Case, blank
-from checker.course.puzzle import (
-    Budget,
-    Draw,
-    Expected,
-    Pictured,
-    Property,
-    Suspected,
-    Timed,
-    Tuning,
-    Work,
-)
+from checker.course.puzzle import Budget, Draw, Expected, Pictured, Property, Suspected, Timed, Tuning, Work
 from checker.course.question import Question, reads
 
 ATTENTION = tiled_kernel(
@@ -221,9 +211,8 @@ def _suspected(
     return gradient_launch(GRADIENT, name, ANY_SIZE[kernel], shape, inputs, bias, do)
 
 
-LARGEST = (
-    2.5e4  # score without its bias: those of four times that size are off by a hundredth in fp32, and P by as much
-)
+# The largest score without its bias: those of four times that size are off by a hundredth in fp32, and P by as much.
+LARGEST = 2.5e4
 SUSPECTED = {
     ATTENTION.name: suspected_tiles(_suspected, ANY_SIZE, both_masks=True),
     GRADIENT.name: suspected_tiles(_suspected, ANY_SIZE, largest=LARGEST, all_heads=(GRADIENT.name,)),
