@@ -113,11 +113,11 @@ def importable(module: str) -> Any:
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip tests of PyTorch programs where there is no PyTorch, whichever process would need it."""
-    asked = [item.path.stem.removeprefix("test_")]
+    asked = [item.path.stem.removeprefix("test_"), item.path.parent.name]
     if call := getattr(item, "callspec", None):
         asked += [*call.id.split("-"), *(getattr(one, "name", one) for one in call.params.values())]
     ids = {str(one).partition("_")[0] for one in asked}
-    if ("pytorch" in ids or any(rung.pytorch and rung.id in ids for rung in ladder.LADDER)) and not find_spec("torch"):
+    if (ids & {"pytorch", "own"} or any(rung.pytorch and rung.id in ids for rung in ladder.LADDER)) and not find_spec("torch"):
         installed("torch")
 
 
