@@ -117,7 +117,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     if call := getattr(item, "callspec", None):
         asked += [*call.id.split("-"), *(getattr(one, "name", one) for one in call.params.values())]
     ids = {str(one).partition("_")[0] for one in asked}
-    if (ids & {"pytorch", "own"} or any(rung.pytorch and rung.id in ids for rung in ladder.LADDER)) and not find_spec("torch"):
+    programs = {"pytorch", "own", *(rung.id for rung in ladder.LADDER if rung.pytorch)}
+    if ids & programs and not find_spec("torch"):
         installed("torch")
 
 
