@@ -24,8 +24,8 @@ EVERY = [
     for verb, modifiers in MODIFIERS.items()
     for hints in itertools.product(modifiers, ["", "evict_first", "evict_last"], VOLATILE[verb])
 ]
-# The assembler of Triton 3.9 takes .cv with a policy, and not with `volatile`: the other way round than that of 3.7, for
-# which the lint speaks. There the compiler has the last word.
+# The assembler of Triton 3.9 takes .cv with a policy, and not with `volatile`; that of 3.7, for which the lint speaks,
+# the other way round. There the compiler has the last word.
 IN_OTHER_VERSIONS = ("load", ".cv")
 KERNEL = Kernel("kernel", ("x_ptr", "y_ptr", "B"), ("B",))
 LINES = {
