@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import io
 import json
 import os
 import subprocess
 import sys
+import tokenize
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -48,12 +50,17 @@ def beside(puzzle_id: str) -> dict[str, Callable[[int], list[Timed]]]:
 
 
 def mark(path: Path) -> str:
-    """What the code of a file is known by: its comments, its words and its layout may change."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.FunctionDef) and ast.get_docstring(node) is not None:
-            del node.body[0]
-    return hashlib.sha256(ast.unparse(tree).encode()).hexdigest()[:12]
+    """What the code of a file is known by, in any Python: its comments, its words and its layout may change."""
+    text = path.read_text(encoding="utf-8")
+    documented = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Module | ast.FunctionDef))
+    words = {node.body[0].lineno for node in documented if ast.get_docstring(node) is not None}
+    code = [
+        token.string.strip() or tokenize.tok_name[token.type]
+        for token in tokenize.generate_tokens(io.StringIO(text).readline)
+        if token.type not in (tokenize.COMMENT, tokenize.NEWLINE, tokenize.NL)
+        and not (token.type == tokenize.STRING and token.start[0] in words)
+    ]
+    return hashlib.sha256("".join(code).encode()).hexdigest()[:12]
 
 
 def marks(results: Iterable[Result]) -> dict[str, str]:
