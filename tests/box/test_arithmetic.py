@@ -147,6 +147,12 @@ def test_what_overflows_in_a_loop_counter_is_found() -> None:
     assert "int32 overflow" in str(run(source, checked=True).error)
 
 
+@pytest.mark.parametrize("asserted", ['assert n > 7, "few"', 'tl.device_assert(n > 7, "few")'])
+def test_an_assertion_is_looked_at_on_every_launch(asserted: str) -> None:
+    for checked in (False, True):
+        assert "few" in str(run(f"KERNEL\n    {asserted}\n    tl.store(y_ptr, 1.0)\n", checked=checked).error)
+
+
 def test_a_global_constant_on_the_left_does_not_cut_short() -> None:
     """Compared with a tensor, a constexpr holds a tensor on the interpreter."""
     source = (

@@ -51,7 +51,7 @@ def test_no_more_numbers_are_placed_than_are_kept() -> None:
 
 
 def test_no_remainder_keeps_the_checker_busy() -> None:
-    """Each of these is asked of every size, and no size has it."""
+    """Each of these is asked of many sizes: few or none have it."""
     started = time.process_time()
     found("\n".join(f"y = (n * 7 + n - n * n * n + {line}) % 50021 * 2 == 50020" for line in range(500)))
     assert time.process_time() - started < 5
