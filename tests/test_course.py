@@ -18,9 +18,11 @@ from checker.check import Terms, check
 from checker.check.steps import Check
 from checker.course import ladder
 from checker.course.case import Role
-from checker.course.lesson import emptied, notebook_text, span, stubs_text, with_figures
+from checker.course.language import ENGLISH
+from checker.course.lesson import emptied, span, stubs_text
+from checker.course.localised import notebook_in
 from checker.course.misconception import Writes
-from checker.course.places import figures, notebook, solution, start, stubs
+from checker.course.places import notebook, solution, start, stubs
 from checker.course.puzzle import Suspect, Suspects
 from checker.course.verdict import Status
 from checker.publish.build import BUILT, language_of, page_text
@@ -93,7 +95,7 @@ def test_the_notebook_is_up_to_date(puzzle_id: str) -> None:
         return [text for text in texts if not any(f"def {name}" in text for name in names)]
 
     there = notebook(puzzle_id).read_text()
-    lesson = with_figures(notebook_text(stub(puzzle_id).read_text(), catalog.load(puzzle_id)), figures())
+    lesson = notebook_in(ENGLISH, stub(puzzle_id).read_text(), catalog.load(puzzle_id))
     assert cells(there) == cells(hosted(lesson, notebook(puzzle_id).name)), "run: python -m checker build"
     assert len(there.encode()) < 60_000
 

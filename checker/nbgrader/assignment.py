@@ -1,5 +1,7 @@
 """A puzzle as nbgrader's source notebook: the student's notebook, with the solution in regions that nbgrader clears.
 
+It is in the language that is spoken, where that has the lesson.
+
 What nbgrader then releases is, cell by cell, the notebook in `notebooks/`.
 """
 
@@ -12,10 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from checker import catalog
-from checker.course.lesson import GAP, emptied, new_cell, notebook_json, notebook_text, span, with_figures
-from checker.course.places import figures
+from checker.course.language import spoken
+from checker.course.lesson import GAP, emptied, new_cell, notebook_json, span
+from checker.course.localised import notebook_in
 from checker.course.puzzle import Puzzle
 from checker.grading.settings import Question
+from checker.report.said import said
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 BEGIN_RUBRIC, END_RUBRIC = "=== BEGIN MARK SCHEME ===", "=== END MARK SCHEME ==="
@@ -44,7 +48,7 @@ def source_notebook(root: Path, puzzle_id: str, points: int, questions: Sequence
         solution = path.read_text(encoding="utf-8")
     except OSError as error:
         raise NoAssignment(f"{path} cannot be read: {error.strerror}. nbgrader's source notebooks need it.") from error
-    notebook: dict[str, Any] = json.loads(with_figures(notebook_text(stub, puzzle), figures(root)))
+    notebook: dict[str, Any] = json.loads(notebook_in(spoken(), stub, puzzle, root))
     place = None  # of the first cell below the one that checks
     for number, cell in enumerate(notebook["cells"], start=1):
         marks = cell["metadata"].get("nbgrader", {})
@@ -66,7 +70,7 @@ def source_notebook(root: Path, puzzle_id: str, points: int, questions: Sequence
 def _asked(question: Question) -> Iterator[dict[str, Any]]:
     """The cells of a question: its text, which nbgrader locks, and the answer. nbgrader takes the rubric out."""
     points = f"{question.points} point{'s' * (question.points != 1)}"
-    text = f"**Question, {points}**\n\n{question.text.strip()}"
+    text = f"**{said(f'Question, {points}')}**\n\n{question.text.strip()}"
     if question.rubric:
         lines = "\n".join(f"* {' '.join(line.split())}" for line in question.rubric)
         text += f"\n\n{BEGIN_RUBRIC}\n\n{lines}\n\n{END_RUBRIC}"

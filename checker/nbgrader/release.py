@@ -13,6 +13,7 @@ from nbgrader.utils import is_locked
 from traitlets import List
 
 from checker.course.lesson import GAP
+from checker.report.said import said
 
 
 class ClearSolutions(StockClearSolutions):
@@ -54,6 +55,6 @@ class Deadline(NbGraderPreprocessor):
             except MissingEntry:
                 due = None
         if due is not None:
-            text = f"**Hand in by {due:%A, %d %B %Y, %H:%M} UTC**, unless you have been given more time."
-            nb.cells.insert(1, new_markdown_cell(text, id="deadline"))
+            text = f"**Hand in by {due:%A}, {due:%Y-%m-%d}, {due:%H:%M} UTC**, unless you have been given more time."
+            nb.cells.insert(1, new_markdown_cell(said(text), id="deadline"))
         return nb, resources

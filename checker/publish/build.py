@@ -15,12 +15,12 @@ from checker import catalog
 from checker.course import ladder, places
 from checker.course.ladder import Rung
 from checker.course.language import ENGLISH, LANGUAGES, speaking
-from checker.course.lesson import GAP, emptied, notebook_text, stubs_text, with_figures
+from checker.course.lesson import GAP, emptied, stubs_text
+from checker.course.localised import built, languages
 from checker.course.places import ROOT
 from checker.publish import traps
 from checker.publish.bundle import PAGES
 from checker.publish.hosted import hosted
-from checker.publish.localised import built, languages
 from checker.publish.pictures import example, pictures
 from checker.publish.start import puzzle_table, start_notebook
 from checker.report.screen import plain
@@ -84,12 +84,10 @@ def build(root: Path = ROOT) -> list[Path]:
         script, puzzle = places.script(puzzle_id, root), catalog.load(puzzle_id)
         text = with_parts(script.read_text(encoding="utf-8"), root)
         wanted[script] = text.encode()
-        notebook = places.notebook(puzzle_id, root)
-        lesson = with_figures(notebook_text(emptied(text, puzzle), puzzle), places.figures(root))
-        wanted[notebook] = hosted(lesson, notebook.name).encode()
         for path, made in built(emptied(text, puzzle), puzzle, root):
-            name = f"{path.parent.name}/{path.name}"
-            wanted[path] = (hosted(made, name) if path.suffix == ".ipynb" else made).encode()
+            if path.suffix == ".ipynb":
+                made = hosted(made, path.relative_to(root / "notebooks").as_posix())
+            wanted[path] = made.encode()
         if text.count(GAP) >= len(puzzle.kernels):  # else its stubs have been filled in, marks and all
             wanted[places.stubs(puzzle_id, root / "checker")] = stubs_text(text, puzzle).encode()
     for puzzle_id in ladder.stems():

@@ -8,10 +8,10 @@ from pathlib import Path
 from checker import catalog
 from checker.course import ladder
 from checker.course.language import LANGUAGES
-from checker.course.lesson import emptied, notebook_text, with_figures
-from checker.course.places import ROOT, figures, notebook, start
+from checker.course.lesson import emptied
+from checker.course.localised import built
+from checker.course.places import ROOT, start
 from checker.course.saving import replace_whole
-from checker.publish import localised
 from checker.publish.packed import as_tar, as_zip
 from checker.publish.start import start_notebook
 
@@ -55,9 +55,7 @@ def contents(root: Path) -> dict[str, tuple[bytes, int]]:
         puzzle = catalog.load(puzzle_id)
         stub = emptied((root / "puzzles" / f"{stem}.py").read_text(encoding="utf-8"), puzzle)
         files[f"puzzles/{stem}.py"] = stub.encode(), 0o644
-        lesson = with_figures(notebook_text(stub, puzzle), figures(root))
-        files[f"notebooks/{notebook(puzzle_id).name}"] = lesson.encode(), 0o644
-        for path, text in localised.built(stub, puzzle, root):
+        for path, text in built(stub, puzzle, root):
             files[path.relative_to(root).as_posix()] = text.encode(), 0o644
     for language in LANGUAGES:
         name = start(root, language).relative_to(root).as_posix()

@@ -17,6 +17,8 @@ from click.testing import CliRunner, Result
 from nbgrader.api import Gradebook
 
 from checker.commands.cli import cli
+from checker.course import places
+from checker.course.language import CHINESE, speaking
 from checker.course.status import Ended, Misuse
 from checker.nbgrader.feedback import SECRET
 from tests.conftest import SOLUTION
@@ -207,10 +209,21 @@ def test_the_deadline_is_in_the_students_notebook(course: Course) -> None:
     done = typed(course, "handout", "p1", "--due", "2030-05-10 12:00 UTC")
     assert done.exit_code == 0 and "until 2030-05-10 12:00 UTC" in done.output, done.output
     cells = json.loads(course.work("anna").read_text())["cells"]
-    assert "Hand in by Friday, 10 May 2030, 12:00 UTC" in "".join(cells[1]["source"])
-    course.hand_in("anna", lambda notebook: filled_below(notebook))
+    assert "Hand in by Friday, 2030-05-10, 12:00 UTC" in "".join(cells[1]["source"])
+    course.hand_in("anna", filled_below)
     assert "1 graded" in typed(course, "round", "p1").output
     assert "2030" in typed(course, "handout", "p1").output  # again, and the deadline is kept
+
+
+def test_it_is_handed_out_in_the_language_that_is_spoken_and_graded_in_any(course: Course) -> None:
+    with speaking(CHINESE):
+        assert typed(course, "handout", "p1", "--due", "2030-05-10 12:00 UTC").exit_code == 0
+    first, deadline, *others = json.loads(course.work("anna").read_text())["cells"]
+    assert "请在 2030-05-10（星期五）12:00 UTC 之前提交" in "".join(deadline["source"])
+    shipped = json.loads(places.notebook("p1", language=CHINESE).read_text())["cells"]
+    assert {"".join(cell["source"]) for cell in (first, *others)} <= {"".join(cell["source"]) for cell in shipped}
+    course.hand_in("anna", filled_below)
+    assert typed(course, "round", "p1").exit_code == 0 and course.scores()["anna"] == 100.0
 
 
 def filled_below(notebook: Notebook) -> None:

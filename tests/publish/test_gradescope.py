@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -17,6 +18,7 @@ import pytest
 
 from checker import catalog
 from checker.course import ladder
+from checker.course.language import CHINESE, speaking
 from checker.course.lesson import emptied
 from checker.course.places import solution
 from checker.course.verdict import PropertyResult, Status, Verdict
@@ -154,6 +156,22 @@ def test_what_is_missing_or_unreadable_is_said(container: Container) -> None:
     assert "not a whole notebook" in results["output"]
     assert {test["score"] for test in results["tests"]} == {0}
     assert sum(test["max_score"] for test in results["tests"]) == 130
+
+
+def test_it_speaks_the_language_in_which_it_was_made(course: settings.Settings, tmp_path: Path) -> None:
+    cage_or_skip().close()
+    with speaking(CHINESE):
+        archive.write(tmp_path / "packed.zip", course, ["p1"])
+    container = Container(tmp_path, tmp_path / "packed.zip")
+    assert "什么也没有交：没有文件叫 p1_naive_softmax.ipynb 或 p1_naive_softmax.py。" in container.run()["output"]
+    container.hand_in(**{NAME: PARTLY, "p2_other.py": ""})
+    results = container.run()
+    told = [results["output"], *(test[part] for test in results["tests"] for part in ("name", "output"))]
+    assert results["output"].startswith("题 p1：朴素 softmax") and results["score"] == 95
+    assert results["extra_data"]["puzzles"]["p1"]["findings"] == ["sums-padded-lanes"]
+    assert all(re.search("[\u4e00-\u9fff]", text) for text in told if text) and "（英文）" not in str(told)
+    (container.source / "course" / "key").write_text("short")
+    assert container.run()["output"].startswith("这次提交没能评分。")
 
 
 def test_of_two_files_the_one_that_is_meant_or_none(container: Container) -> None:

@@ -18,9 +18,9 @@ from checker import catalog
 from checker.course import ladder, places
 from checker.course.language import LANGUAGES
 from checker.course.lesson import script_cells
+from checker.course.localised import languages
 from checker.course.paragraphs import lessons
 from checker.learner.stub import shipped
-from checker.publish.localised import languages
 from tests.browsers import blank_page, violations
 from tests.conftest import ROOT, STEMS_OF_KERNELS, importable
 

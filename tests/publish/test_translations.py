@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from checker import catalog
-from checker.course import places
+from checker.course import localised, places
 from checker.course.columns import columns, has_wide
 from checker.course.language import CHINESE, speaking
 from checker.course.lesson import emptied, hints, kernel_cell, script_cells
 from checker.course.paragraphs import IN_ENGLISH
-from checker.publish import localised, translations
+from checker.publish import translations
 from checker.publish.hosted import hosted
 from checker.publish.start import start_notebook
 from tests.conftest import ROOT

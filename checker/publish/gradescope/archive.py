@@ -1,4 +1,4 @@
-"""The archive that an instructor uploads to Gradescope.
+"""The archive that an instructor uploads to Gradescope; there, it speaks the language in which it was made.
 
 It holds the course's key, so it is written for its owner's eyes only.
 """
@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from checker.course import ladder
+from checker.course.language import spoken
 from checker.course.places import ROOT, code
 from checker.course.saving import replace_whole
 from checker.grading import key, settings
@@ -44,7 +45,7 @@ def contents(course: Settings, puzzles: Sequence[str], root: Path) -> dict[str, 
     for name in PROGRAMS:
         files[name] = (root / "checker" / "publish" / "gradescope" / name).read_bytes(), 0o755
     files["requirements.txt"] = requirements(root, puzzles).encode(), 0o644
-    files[SETTINGS] = dumps({"puzzles": list(puzzles)}).encode(), 0o644
+    files[SETTINGS] = dumps({"puzzles": list(puzzles), "language": spoken()}).encode(), 0o644
     files["not_graded.json"] = dumps(results.not_graded()).encode(), 0o644
     files[f"{COURSE}/{settings.NAME}"] = (course.folder / settings.NAME).read_bytes(), 0o644
     files[f"{COURSE}/{KEY}"] = key.read(course.key_path).encode() + b"\n", 0o600

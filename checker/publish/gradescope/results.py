@@ -14,6 +14,7 @@ from checker import catalog
 from checker.course.verdict import Verdict
 from checker.report import words
 from checker.report.detail import FULL, Detail, shown_with
+from checker.report.said import said, translated
 from checker.report.screen import plain
 from checker.report.terminal import report
 
@@ -39,16 +40,16 @@ class Graded:
 
     @property
     def shown(self) -> Verdict | None:
-        """The verdict as the student gets it."""
-        return None if self.verdict is None else shown_with(self.verdict, self.detail)
+        """The verdict as the student gets it, in the language that is spoken."""
+        return None if self.verdict is None else translated(shown_with(self.verdict, self.detail))
 
     @property
     def tests(self) -> list[dict[str, Any]]:
         """One for each property that was judged; if none was, one for all of them."""
         verdict = self.shown
         if verdict is None or not verdict.properties:
-            why = self.problem if verdict is None else words.plain(verdict)
-            return [self._test(1, catalog.load(self.puzzle).title, False, self.possible, why)]
+            why = said(self.problem) if verdict is None else words.plain(verdict)
+            return [self._test(1, said(catalog.load(self.puzzle).title), False, self.possible, why)]
         tests = []
         for position, one in enumerate(verdict.properties, start=1):
             counts = verdict.counts(one)
@@ -72,13 +73,13 @@ class Graded:
         """The report as a terminal without colours shows it."""
         verdict = self.shown
         if verdict is None:
-            return f"{catalog.load(self.puzzle).heading}\n{self.problem}"
+            return f"{said(catalog.load(self.puzzle).heading)}\n{said(self.problem)}"
         return plain(report(verdict), COLUMNS)
 
 
 def graded(parts: Sequence[Graded], others: str = "") -> dict[str, Any]:
     """The results of a submission that was graded, in the course's points. `others`: files for other puzzles."""
-    left_out = [f"Left out, because this assignment does not ask for their puzzles: {others}."] if others else []
+    left_out = [said(f"Left out, because this assignment does not ask for their puzzles: {others}.")] if others else []
     tests = [test for part in parts for test in part.tests]
     return {
         "score": sum(test["score"] for test in tests),
@@ -91,8 +92,9 @@ def graded(parts: Sequence[Graded], others: str = "") -> dict[str, Any]:
 
 def not_graded() -> dict[str, Any]:
     """The results if nothing could be graded. The form demands a score."""
-    test = {"name": "Not graded", "score": 0, "max_score": 0, "status": "failed", "output": _NOT_GRADED, **_OF_A_TEST}
-    return {"score": 0, "output": _NOT_GRADED, **_FRAME, "tests": [test], "extra_data": {"graded": False}}
+    why = said(_NOT_GRADED)
+    test = {"name": said("Not graded"), "score": 0, "max_score": 0, "status": "failed", "output": why, **_OF_A_TEST}
+    return {"score": 0, "output": why, **_FRAME, "tests": [test], "extra_data": {"graded": False}}
 
 
 def _facts(part: Graded) -> dict[str, Any]:

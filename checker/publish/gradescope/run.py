@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from checker.course import ladder
 from checker.course.clean import clean
+from checker.course.language import choose
 from checker.course.saving import replace_whole
 from checker.course.status import ExitStatus
 from checker.grading import settings
@@ -30,7 +32,9 @@ def main() -> int:
     """Grade what was handed in and write the results; the exit status."""
     home = Path(sys.argv[1])
     try:
-        made, status = results_of(home), ExitStatus.ACCEPTED
+        asked = json.loads((home / "source" / SETTINGS).read_text(encoding="utf-8"))
+        choose(asked["language"])
+        made, status = results_of(home, asked["puzzles"]), ExitStatus.ACCEPTED
     except Exception as reason:  # no key, no sandbox, the checker itself: whatever it is, it is no score
         print(f"Not graded: {type(reason).__name__}: {reason}")  # Gradescope shows this to instructors only
         made, status = results.not_graded(), ExitStatus.FAULT
@@ -38,10 +42,9 @@ def main() -> int:
     return status
 
 
-def results_of(home: Path) -> dict[str, Any]:
+def results_of(home: Path, puzzles: Sequence[str]) -> dict[str, Any]:
     """The results of what lies in `submission/`. Raises whatever keeps it from being graded."""
     source = home / "source"
-    puzzles: list[str] = json.loads((source / SETTINGS).read_text(encoding="utf-8"))["puzzles"]
     course = settings.read(source / COURSE)
     course = replace(course, key_file=str(source / COURSE / KEY), puzzles=tuple(puzzles))
     terms_for_grading(course)  # no sandbox, no results: not even for those who have handed in nothing

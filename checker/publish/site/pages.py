@@ -15,8 +15,8 @@ from pathlib import Path
 from checker.course import places
 from checker.course.ladder import LADDER
 from checker.course.language import ENGLISH, speaking
+from checker.course.localised import languages
 from checker.publish.bundle import NAME
-from checker.publish.localised import languages
 from checker.publish.site import front
 from checker.publish.site.front import TOP
 from checker.publish.site.lessons import in_words, lesson, solution

@@ -1,6 +1,6 @@
-"""Lessons in another language, as a file and as a notebook: prose from the translation, everything else as in English.
+"""Lessons as notebooks, and in other languages as files too: prose from the translation, everything else as in English.
 
-They lie in a folder of the language beside the English ones, `puzzles/zh/` and `notebooks/zh/`.
+Those lie in a folder of the language beside the English ones, `puzzles/zh/` and `notebooks/zh/`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from checker.course import ladder, places
 from checker.course.columns import breaks, columns, has_wide
-from checker.course.language import LANGUAGES
+from checker.course.language import ENGLISH, LANGUAGES
 from checker.course.lesson import notebook_json, notebook_text, script_cells, script_text, with_figures
 from checker.course.paragraphs import lessons, translated
 from checker.course.places import ROOT, figures
@@ -37,7 +37,9 @@ def script_in(language: str, script: str, root: Path = ROOT) -> str:
 
 
 def notebook_in(language: str, script: str, puzzle: Puzzle, root: Path = ROOT) -> str:
-    """The same as a notebook, with its figures."""
+    """The same as a notebook, with its figures; in English where the language has no such lesson."""
+    if language == ENGLISH or language not in languages(puzzle.id, root):
+        return with_figures(notebook_text(script, puzzle), figures(root))
     text = script_text(_cells(script, language, root))
     notebook = json.loads(with_figures(notebook_text(text, puzzle), figures(root)))
     for cell in notebook["cells"]:
@@ -46,7 +48,8 @@ def notebook_in(language: str, script: str, puzzle: Puzzle, root: Path = ROOT) -
 
 
 def built(script: str, puzzle: Puzzle, root: Path = ROOT) -> Iterator[tuple[Path, str]]:
-    """What is built of a lesson for other languages: files, and their text. Its notebook is not for hosts yet."""
+    """What is built of a lesson: files, and their text. Its notebooks are not for hosts yet."""
+    yield places.notebook(puzzle.id, root), notebook_in(ENGLISH, script, puzzle, root)
     for language in languages(puzzle.id, root):
         yield places.script(puzzle.id, root, language), script_in(language, script, root)
         yield places.notebook(puzzle.id, root, language), notebook_in(language, script, puzzle, root)
