@@ -9,6 +9,7 @@ from typing import Any
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.application import Sphinx
+from sphinx.search.en import SearchEnglish
 
 from checker.browser.words import BUTTONS
 from checker.course import translation
@@ -25,7 +26,7 @@ extensions = ["myst_parser"]
 myst_enable_extensions = ["colon_fence", "dollarmath", "html_image"]
 myst_heading_anchors = 3
 myst_url_schemes = ["http", "https", "mailto", TOP.partition(":")[0]]
-html_search_language = "en"  # Sphinx has no stemmer for Chinese in the browser: a query finds parts of what is written
+html_search_language = "pairs"  # `Search`, below
 highlight_language = "text"  # of a block that names none: the drawings of the lessons
 templates_path = ["templates"]
 html_math_renderer = "mathml"
@@ -133,7 +134,25 @@ def finish(app: Sphinx, pagename: str, template: str, context: dict[str, Any], d
     context["body"] = body
 
 
+class Search(SearchEnglish):
+    """Finds English words, and Chinese ones by each two signs side by side: between them there are no spaces."""
+
+    lang = html_search_language
+    _word_or_pair = re.compile(r"[^\W\u4e00-\u9fff]+|(?=([\u4e00-\u9fff]{2}))")
+    js_splitter_code = r"""
+var splitQuery = function (query) {
+  const found = query.matchAll(/(?:(?![\u4e00-\u9fff])[\p{L}\p{N}_])+|(?=([\u4e00-\u9fff]{2}))/gu);
+  return Array.from(found, function (match) { return match[1] || match[0]; });
+};
+"""
+
+    def split(self, input: str) -> list[str]:
+        """What of a text goes into the index; `splitQuery` does the same to a query."""
+        return [match[1] or match[0] for match in self._word_or_pair.finditer(input)]
+
+
 def setup(app: Sphinx) -> None:
-    """Tell Sphinx of the functions above. The theme's own are called before `finish`."""
+    """Tell Sphinx of what stands above. The theme's own functions are called before `finish`."""
+    app.add_search_language(Search)
     app.add_html_math_renderer("mathml", (formula, None), (displayed_formula, None))
     app.connect("html-page-context", finish, priority=900)
