@@ -21,19 +21,25 @@ def wrong_elements(actual: Array, expected: Expected) -> npt.NDArray[np.bool_]:
     return np.asarray(~(close | (values == expected.values)))  # equal infinities have no difference
 
 
-def agrees(prediction: Array, actual: Array, expected: Expected) -> npt.NDArray[np.bool_]:
+def agrees(prediction: Array, actual: Array, expected: Expected, rows: bool = False) -> npt.NDArray[np.bool_]:
     """Elements in which a misconception's outputs are those of the kernel, NaN for NaN.
 
     Looser than the reference's tolerance, because the order of operations inside a wrong kernel is not known. But
     never so loose that the right value would do as well: a prediction must lie nearer to what was seen than that does.
+    If they stand in `rows`, the reference's tolerance grows with a row that has.
     """
     out = np.finfo(actual.dtype)
     loose = 4 * float(out.eps) if out.bits < 32 else 2e-4
     seen = actual.astype(np.float64)
     with np.errstate(all="ignore"):
         believed = prediction.astype(actual.dtype).astype(np.float64)
-        same = np.isfinite(believed) & (np.abs(seen - believed) <= loose * np.abs(believed) + expected.tolerance)
-        same &= np.abs(seen - believed) <= np.abs(believed - expected.values) / 2 + expected.tolerance
+        tolerance = expected.tolerance
+        if rows:
+            largest, right = (np.abs(x).max(axis=-1, keepdims=True) for x in (believed, expected.values))
+            grown = np.fmin(tolerance * largest / right, loose * largest)  # fmin passes over the NaN of 0 / 0
+            tolerance = np.where(np.isfinite(largest), np.fmax(tolerance, grown), tolerance)
+        same = np.isfinite(believed) & (np.abs(seen - believed) <= loose * np.abs(believed) + tolerance)
+        same &= np.abs(seen - believed) <= np.abs(believed - expected.values) / 2 + tolerance
     return np.asarray(same | (seen == believed) | (np.isnan(seen) & np.isnan(believed)))
 
 
@@ -44,7 +50,7 @@ def explains(prediction: Array, actual: Array, expected: Expected, rows: bool = 
     A tenth of them may differ (a denominator near 0, say), among those that went wrong and among the others. What
     matters is that no two misconceptions lie this close to each other.
     """
-    same, right = agrees(prediction, actual, expected), ~wrong_elements(actual, expected)
+    same, right = agrees(prediction, actual, expected, rows), ~wrong_elements(actual, expected)
     same, stayed_right = (_all_along_rows(x) if rows else x for x in (same, right))
     return all(bool(same[part].mean() >= MOSTLY) for part in (~stayed_right, stayed_right) if part.any())
 

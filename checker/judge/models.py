@@ -66,7 +66,9 @@ class Models:
         """The share of wrong elements that are as predicted, those that are numbers; NaN looks like any other NaN."""
         predicted = self.predicted(sign, item.case)
         shares = [
-            (agrees(p, item.outputs[n], item.expected[n]) & np.isfinite(p))[item.wrong[n]].mean()
+            (agrees(p, item.outputs[n], item.expected[n], has_columns(item.case.tensors[n])) & np.isfinite(p))[
+                item.wrong[n]
+            ].mean()
             for n, p in predicted.items()
             if n in item.wrong
         ]

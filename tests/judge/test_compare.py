@@ -47,6 +47,17 @@ def test_of_a_vector_per_head_a_tenth_may_differ() -> None:
     assert not explains(idea, seen, right, rows=True)
 
 
+@pytest.mark.parametrize(("size", "explained"), [(1e6, True), (1e2, False)])
+def test_the_tolerance_grows_with_a_row_that_has(size: float, explained: bool) -> None:
+    """Its small elements are differences of large numbers, which another order of operations rounds in another way."""
+    seen, idea = of(size, -size, 0.2), np.array([[size, -size, 0.1]])
+    assert explains(idea, seen, RIGHT) is explained
+    assert not explains(idea, seen, RIGHT, rows=False)  # as l, each element of which is a row's
+    nothing = Expected(np.zeros((1, 3)), np.zeros((1, 3)))
+    assert explains(np.array([[1.0, -1.0, 0.0]]), of(1.0, -1.0, 1e-4), nothing)
+    assert not explains(np.array([[1.0, -1.0, 0.0]]), of(1.0, -1.0, 1e-3), nothing)
+
+
 @pytest.mark.parametrize(("rows", "passes"), [(1, True), (2, False)])
 def test_a_prediction_passes_for_right_if_nearly_all_rows_do(rows: int, passes: bool) -> None:
     right = Expected(np.ones((10, 3)), np.full((10, 3), 1e-6))
