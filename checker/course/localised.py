@@ -38,7 +38,7 @@ def script_in(language: str, script: str, root: Path = ROOT) -> str:
 
 def notebook_in(language: str, script: str, puzzle: Puzzle, root: Path = ROOT) -> str:
     """The same as a notebook, with its figures; in English where the language has no such lesson."""
-    if language == ENGLISH or language not in languages(puzzle.id, root):
+    if language not in languages(puzzle.id, root):
         return with_figures(notebook_text(script, puzzle), figures(root))
     text = script_text(_cells(script, language, root))
     notebook = json.loads(with_figures(notebook_text(text, puzzle), figures(root)))

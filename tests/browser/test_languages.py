@@ -133,7 +133,7 @@ def test_without_scripts_the_way_is_a_link(chromium: Any, site: str) -> None:
 def test_a_search_in_chinese_finds_what_is_written(chromium: Any, site: str) -> None:
     page, faults = chromium.new_page(), list[str]()
     page.on("pageerror", lambda error: faults.append(str(error)))
-    for query in ("softmax", "访存", "误差", "在线 softmax", "全局内存里"):  # the first alone has spaces around it
+    for query in ("softmax", "访存", "误差", "在线 softmax", "全局内存里"):  # only softmax stands between spaces
         page.goto(f"{site}zh/search.html?q={query}")
         page.wait_for_selector("#search-results li a")
     page.goto(f"{site}zh/search.html?q=天气预报")
