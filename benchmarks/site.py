@@ -49,7 +49,7 @@ HEAP = """async ([root, requests]) => {
   const { start } = await import(`${root}app/python.mjs`);
   const { loadPyodide } = await import(`${root}pyodide/pyodide.mjs`);
   const packed = fetch(`${root}checker.zip`).then((answer) => answer.arrayBuffer());
-  const { python, answered } = await start(loadPyodide, `${root}pyodide/`, packed);
+  const { python, answered } = await start(loadPyodide, `${root}pyodide/`, [packed]);
   const before = python._module.HEAPU8.length;
   for (const request of requests) answered(JSON.stringify(request));
   return [before, python._module.HEAPU8.length];
@@ -78,13 +78,14 @@ def opened(chromium: Any, address: str) -> tuple[float, float]:
 def sizes(folder: Path) -> dict[str, dict[str, float]]:
     """Megabytes by part: as they are, and as a server that compresses sends them."""
     listed = json.loads((folder / "app" / "files.json").read_text())
-    at_once = listed["pyodide"]["files"]
-    wheels = [path for path in (folder / "pyodide").iterdir() if f"pyodide/{path.name}" not in at_once]
+    archives = {
+        "the checker and Triton's Python files": "checker.zip",
+        "what it says in Chinese, when asked for": "checker-zh.zip",
+    }
     parts = {
-        "Python and NumPy": [folder / name for name in at_once],
-        "the checker and Triton's Python files": [folder / "checker.zip"],
-        "all pages": [folder / name for name in listed["files"] if name != "checker.zip"],
-        "what draws pictures, when asked for": wheels,
+        "Python and NumPy": [folder / name for name in listed["pyodide"]["files"]],
+        **{part: [folder / name] for part, name in archives.items()},
+        "all pages, in both languages": [folder / name for name in listed["files"] if name not in archives.values()],
     }
     return {
         part: {

@@ -62,9 +62,8 @@ def _idle_programs(puzzle: Puzzle, evidence: Evidence, where: Locator) -> Iterat
 def kept_in_half(puzzle: Puzzle, evidence: Evidence, where: Locator) -> Iterator[Note]:
     """What a function keeps in half precision although nothing else of it is rounded so."""
     assert evidence.result is not None
-    known = ideas(puzzle.misconceptions, InHalf)
     for one in evidence.result.launched:
-        for idea in known:
+        for idea in ideas(puzzle.misconceptions, InHalf):
             if any(sign.recognises(one.form.signature) for sign in idea.signs):
                 yield Note(idea.finding(Status.WRONG, where(one.line, evidence.case)))
 

@@ -32,6 +32,8 @@ class Refused:
 
 def name_refusals(puzzle: Puzzle, refused: list[Refused], where: Locator, code: Code) -> Iterator[Finding]:
     """Findings for accesses outside a tensor. A name hides all others: of one column, wrong addresses look alike."""
+    if not refused:
+        return  # which lines a kernel has takes longer to say than everything else here
     candidates = ideas(puzzle.misconceptions, Reaches, lambda sign: code.has(sign.line))
     named, rest = cover(candidates, refused, lambda sign, item: item.recognised_by(sign), 1)
     for idea, items in named:

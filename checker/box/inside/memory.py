@@ -288,10 +288,10 @@ class Memory:
         self, kind: int, addresses: npt.NDArray[np.uint64], dtype: np.dtype[Any], bf16: bool = False
     ) -> tuple[BoxTensor, Ints]:
         """The one tensor that all `addresses` lie in, and their elements, or RefusedAccess."""
-        where, taken_for = addresses.view(np.int64), "bfloat16" if bf16 else dtype.name
+        where = addresses.view(np.int64)
         slot = int(where[0]) >> ADDRESS_BITS
         if not 1 <= slot <= len(self.tensors):
-            raise self._refusal(kind, None, where, taken_for, np.zeros(where.shape, bool))
+            raise self._refusal(kind, None, where, "bfloat16" if bf16 else dtype.name, np.zeros(where.shape, bool))
         tensor = self.tensors[slot - 1]
         size = tensor.itemsize
         distances = where - tensor.base
@@ -303,7 +303,7 @@ class Memory:
         if (tensor.values.dtype, tensor.bf16) != (dtype, bf16):
             inside = np.zeros(where.shape, bool)
         if inside is not None and not np.logical_and.reduce(inside):  # .all() is a function in Python
-            raise self._refusal(kind, tensor, offsets, taken_for, inside)
+            raise self._refusal(kind, tensor, offsets, "bfloat16" if bf16 else dtype.name, inside)
         return tensor, elements
 
     def _refusal(
