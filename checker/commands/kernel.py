@@ -17,12 +17,11 @@ from rich.padding import Padding
 
 from checker import catalog
 from checker.check import Terms
-from checker.commands.arguments import PATH, into_folder, of_file
+from checker.commands.arguments import PATH, into_folder, of_file, of_puzzle
 from checker.commands.output import can_draw, end
 from checker.commands.problems import as_misuse
 from checker.compiled.listing import STAGES
 from checker.course import targets
-from checker.course.ladder import id_of
 from checker.course.places import shown, spoken_script
 from checker.course.status import ExitStatus, Misuse
 from checker.learner.practice import outcome_of
@@ -33,7 +32,7 @@ from checker.submission.read import Submission, Unreadable, from_file
 
 
 @click.command()
-@click.argument("puzzle", metavar="PUZZLE")
+@of_puzzle
 @of_file("Time")
 @click.option("--every", is_flag=True, help="Time every size, not only the usual ones.")
 @click.option("--predict", is_flag=True, help="Predict from the roofline, even if there is a GPU.")
@@ -48,11 +47,10 @@ def bench(puzzle: str, file: Path | None, every: bool, predict: bool, into: Path
 
     screen = console()
     try:
-        puzzle_id = id_of(puzzle)
         if redraw is not None:
             result = run.reread(redraw)
         else:
-            outcome = outcome_of(puzzle_id, file or _own(puzzle_id), Terms(targets=()))
+            outcome = outcome_of(puzzle, file or _own(puzzle), Terms(targets=()))
             if not outcome.verdict.accepted:
                 end(outcome.verdict, "Nothing was timed: the kernel has to be right first.")
             with console(stderr=True).status("checking") as status:
@@ -68,11 +66,11 @@ def bench(puzzle: str, file: Path | None, every: bool, predict: bool, into: Path
     screen.print()
     screen.print("Written: " + ", ".join(map(os.path.relpath, written)))
     if redraw is None:
-        say(screen, "What the compiler made of it, line by line:", typed("compiled", puzzle_id, in_notebook=False))
+        say(screen, "What the compiler made of it, line by line:", typed("compiled", puzzle, in_notebook=False))
 
 
 @click.command()
-@click.argument("puzzle", metavar="PUZZLE")
+@of_puzzle
 @of_file("Compile")
 @click.option("--before", type=PATH, help="Show this file's numbers beside it: an older version.")
 @click.option(
@@ -96,22 +94,21 @@ def compiled(
     """
     from checker.compiled import command
 
-    puzzle_id = id_of(puzzle)
-    of_puzzle = catalog.load(puzzle_id)
-    path = file or _own(puzzle_id)
+    about = catalog.load(puzzle)
+    path = file or _own(puzzle)
     try:
         submission = from_file(path)
     except Unreadable:
         found = None
     else:
         if stage:
-            found = command.listed(of_puzzle, submission, wanted, size, launch, stage)
+            found = command.listed(about, submission, wanted, size, launch, stage)
         else:
             with console(stderr=True).status("compiling"):
                 older = None if before is None else _older(before)
-                found = command.shown(of_puzzle, submission, older, wanted, size, launch)
+                found = command.shown(about, submission, older, wanted, size, launch)
     if found is None:  # a check says why
-        end(outcome_of(puzzle_id, path, Terms(targets=())).verdict)
+        end(outcome_of(puzzle, path, Terms(targets=())).verdict)
     screen = console()
     for part in found.parts:
         screen.print(part, soft_wrap=bool(stage))
@@ -125,7 +122,7 @@ def _older(path: Path) -> Submission:
 
 
 @click.command()
-@click.argument("puzzle", metavar="PUZZLE")
+@of_puzzle
 @of_file("Draw")
 @into_folder("trace", "the pictures")
 def trace(puzzle: str, file: Path | None, into: Path) -> NoReturn:
@@ -139,8 +136,7 @@ def trace(puzzle: str, file: Path | None, into: Path) -> NoReturn:
 
     screen = console()
     try:
-        puzzle_id = id_of(puzzle)
-        outcome = outcome_of(puzzle_id, file or _own(puzzle_id), Terms(targets=()), believing=True)
+        outcome = outcome_of(puzzle, file or _own(puzzle), Terms(targets=()), believing=True)
         verdict, seen = outcome.verdict, traced(outcome)
     except Misuse as misuse:
         _see_help(misuse, "trace")
@@ -158,7 +154,7 @@ def trace(puzzle: str, file: Path | None, into: Path) -> NoReturn:
 
 
 @click.command()
-@click.argument("puzzle", metavar="PUZZLE")
+@of_puzzle
 @of_file("Step through")
 @click.option("--program", type=click.IntRange(0), help="Begin with this program of the grid, counted along x first.")
 @click.option("--size", default="", help="The launch that has these words in its name, such as `4 x 61`.")
@@ -173,14 +169,13 @@ def step(puzzle: str, file: Path | None, program: int | None, size: str, into: P
 
     screen = console()
     try:
-        puzzle_id = id_of(puzzle)
-        outcome = outcome_of(puzzle_id, file or _own(puzzle_id), Terms(targets=()), believing=True)
+        outcome = outcome_of(puzzle, file or _own(puzzle), Terms(targets=()), believing=True)
         data = stepped.data_of(outcome, stepped.Asked(program, size))
     except Misuse as misuse:
         _see_help(misuse, "step")
     if data is None:
         end(outcome.verdict)
-    path = into / f"{catalog.load(puzzle_id).stem}.html"
+    path = into / f"{catalog.load(puzzle).stem}.html"
     try:
         into.mkdir(parents=True, exist_ok=True)
         path.write_text(page.page(data), encoding="utf-8")

@@ -35,17 +35,18 @@ def joined(text: str) -> str:
 
 def breaks(text: str, width: int) -> Iterator[int]:
     """Where a text is broken, so that no line takes more columns than that, and none begins with a comma."""
-    column = 0
+    begun = len(text) - len(text.lstrip())  # where the line's first unit stands
+    column = columns(text[:begun])
     for unit in _UNIT.finditer(text):
         taken = columns(unit[0].rstrip())
-        if column and column + taken > width:
-            yield unit.start()
+        if unit.start() > begun and column + taken > width:
+            yield (begun := unit.start())
             column = 0
-        if taken <= width:
+        if column + taken <= width:
             column += columns(unit[0])
             continue
         for at in range(unit.start(), unit.end()):  # a long path, say
             column += columns(text[at])
             if column > width:
-                yield at
+                yield (begun := at)
                 column = columns(text[at])

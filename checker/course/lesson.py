@@ -16,6 +16,7 @@ from checker.course.puzzle import Puzzle
 
 KERNEL = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}  # what runs a notebook
 GAP = "FILL IN"  # marks in a stub what is left to write
+HOSTED = ("open", "install")  # cells above the lesson, by id, of notebooks that are opened elsewhere
 _NO_PROSE = (
     (r"^```.*?^```\n?", re.DOTALL | re.MULTILINE),
     (r"^\|.*\n?", re.MULTILINE),

@@ -98,7 +98,9 @@ def walk_through(puzzle_id: str, root: Path = ROOT) -> Path:
 
 
 def spoken_script(puzzle_id: str, root: Path = ROOT) -> Path:
-    """The puzzle's file in the language that is spoken; the English one where there is none."""
+    """The puzzle's file in the language that is spoken; the English one where its lesson has not been translated."""
+    if _translated(puzzle_id, root, spoken()):
+        return script(puzzle_id, root, spoken())
     return _spoken(lambda language: script(puzzle_id, root, language))
 
 
@@ -112,6 +114,11 @@ def spoken_start(root: Path = ROOT) -> Path:
     return _spoken(lambda language: start(root, language))
 
 
+def _translated(puzzle_id: str, root: Path, language: str) -> bool:
+    """Whether there is a translation, from which the puzzle's files are made: one that is not there is missing."""
+    return language != ENGLISH and script(puzzle_id, root, language).with_suffix(".md").exists()
+
+
 def _spoken(place: Callable[[str], Path]) -> Path:
     there = place(spoken())
     return there if there.exists() else place(ENGLISH)
@@ -120,12 +127,13 @@ def _spoken(place: Callable[[str], Path]) -> Path:
 def files(puzzle_id: str, root: Path = ROOT) -> tuple[Path, ...]:
     """What a learner may write the puzzle's kernels into: its file, its notebook, and those of an earlier version.
 
-    Those in the language that is spoken come first; in others than English, as far as they are there.
+    Those in the language that is spoken come first; in others than English, as far as they are there or translated.
     """
     found = []
     for language in sorted(LANGUAGES, key=lambda language: language != spoken()):
         pair = script(puzzle_id, root, language), notebook(puzzle_id, root, language)
-        found += [path for path in pair if language == ENGLISH or path.exists()]
+        whole = language == ENGLISH or _translated(puzzle_id, root, language)
+        found += [path for path in pair if whole or path.exists()]
     return (*found, *earlier(puzzle_id, root))
 
 

@@ -15,7 +15,7 @@ from checker import catalog
 from checker.check import started
 from checker.course import places
 from checker.course.language import ENGLISH, LANGUAGES
-from checker.course.lesson import notebook_json, notebook_text, script_text, span, with_stubs
+from checker.course.lesson import HOSTED, notebook_json, notebook_text, script_text, span, with_stubs
 from checker.course.puzzle import Puzzle
 from checker.course.saving import keep_copy, replace_whole
 from checker.course.status import Misuse
@@ -67,7 +67,13 @@ def planned(puzzle_id: str, path: Path, root: Path = places.ROOT) -> Reset:
         try:
             data = (before or b"") if source == path else source.read_bytes()
             text = data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
-            lesson = text if source == path else _as_script(text) if path == script else notebook_text(text, puzzle)
+            lesson = (
+                text
+                if source == path
+                else _as_script(text, language)
+                if path == script
+                else notebook_text(text, puzzle)
+            )
             made, submission = (_script if path == script else _notebook)(lesson, stubs)
             if started(puzzle_id, submission) or (with_lesson and "markdown" not in made):  # its texts are gone
                 continue
@@ -116,6 +122,9 @@ def _notebook(text: str, stubs: Mapping[str, str]) -> tuple[str, Submission]:
     return text if cells == before else notebook_json(notebook), submission
 
 
-def _as_script(notebook: str) -> str:
-    """A puzzle's file made of its notebook."""
-    return script_text([(cell.kind, cell.text) for cell in cells_in(notebook_of(notebook, ""), "")])
+def _as_script(notebook: str, language: str) -> str:
+    """A puzzle's file made of its notebook, without what only a notebook has above its lesson."""
+    read = notebook_of(notebook, "")
+    cells = zip(cells_in(read, ""), read["cells"], strict=True)
+    text = script_text([(cell.kind, cell.text) for cell, raw in cells if raw.get("id") not in HOSTED])
+    return text if language == ENGLISH else text.replace("](../docs/", "](../../docs/")  # it lies one folder deeper

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from checker import __version__
-from checker.course.lesson import new_cell, notebook_json
+from checker.course.lesson import HOSTED, new_cell, notebook_json
 
 REPOSITORY = "https://github.com/flash-puzzles/flash-puzzles"  # where the project is published
 WHEEL = f"{REPOSITORY}/releases/download/v{__version__}/flash_puzzles-{__version__}-py3-none-any.whl"
@@ -22,5 +22,6 @@ def hosted(notebook: str, name: str) -> str:
     lesson = json.loads(notebook)
     # In words, because a picture would need a network.
     words = f"**[▶ Open in Colab]({_COLAB}/blob/v{__version__}/notebooks/{name})**"
-    lesson["cells"] = [new_cell("markdown", "open", words), new_cell("code", "install", _INSTALL), *lesson["cells"]]
+    link, install = HOSTED
+    lesson["cells"] = [new_cell("markdown", link, words), new_cell("code", install, _INSTALL), *lesson["cells"]]
     return notebook_json(lesson)

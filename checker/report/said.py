@@ -47,10 +47,10 @@ def translated(verdict: Verdict) -> Verdict:
 
 
 def _marked(english: str) -> str:
-    if not english or has_wide(_QUOTED.sub("", english)):  # it has been put into another language already
-        return english
-    there = phrasebook(spoken()).said(english)
-    return there if there is not None else f"{IN_ENGLISH}{english}" if re.search(r"[a-z]{2}", english) else english
+    if english and (there := phrasebook(spoken()).said(english)) is not None:
+        return there
+    put_already = has_wide(_QUOTED.sub("", english))  # into another language
+    return english if put_already or not re.search(r"[a-z]{2}", english) else f"{IN_ENGLISH}{english}"
 
 
 def translated_finding(finding: Finding) -> Finding:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from checker.submission.problem import NotASubmission
 from checker.submission.read import Submission
 
 DEEPEST = 60  # levels of nesting; a kernel of the course has about 15
+# What a keyboard for Chinese types, or a word processor makes of it, and what Python reads.
+_PLAIN = {0xFEE0 + sign: sign for sign in range(0x21, 0x7F)} | str.maketrans("“”‘’。、", "\"\"''.,")
 
 
 @dataclass(frozen=True)
@@ -135,8 +138,12 @@ def _not_python(error: Exception, before: int) -> NotASubmission:
     if not isinstance(error, SyntaxError):
         return _too_deep(before + 1)
     sentence = f"Python cannot read this: {error.msg.rstrip('.?!')}."
-    line = before + (error.lineno or 1)
-    return NotASubmission("syntax-error", sentence, "Fix the line that is marked, or the one before it.", line)
+    hint = "Fix the line that is marked, or the one before it."
+    if there := re.search(r"invalid character '(.)'", error.msg):
+        sign, plain = there[1], there[1].translate(_PLAIN)
+        if plain != sign:
+            hint = f"Write `{plain}` in place of `{sign}`, here and wherever else it stands in the code."
+    return NotASubmission("syntax-error", sentence, hint, before + (error.lineno or 1))
 
 
 def _too_deep(line: int) -> NotASubmission:

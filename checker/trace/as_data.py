@@ -65,7 +65,7 @@ def launch_data(
     }
     if wrong := _wrong(case, about):
         stored = [n for n in own_steps if _stores(as_steps[n], wrong["tensor"], wrong["element"])]
-        data |= {"wrong": wrong, "start": stored[-1] if stored else data["start"]}
+        data |= {"wrong": wrong | {"stored": bool(stored)}, "start": stored[-1] if stored else data["start"]}
     return data
 
 

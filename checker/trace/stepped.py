@@ -82,9 +82,10 @@ def summary(data: Data) -> Iterator[str]:
         yield f"  {one['kernel']}: {steps} steps of {programs} program{'s' * (programs > 1)}{more}"
     begins = data["launches"][data["first"]]
     program, line = begins["steps"][begins["start"]][:2]
-    if "wrong" in begins or begins["stopped"]:
+    wrong = begins.get("wrong", {})
+    if wrong.get("stored") or begins["stopped"]:
         shown = next((shown for at, shown, _ in begins["code"] if at == line), line)
-        what = f"stored {begins['wrong']['name']}" if "wrong" in begins else begins["stopped"].partition(":")[0]
+        what = f"stored {wrong['name']}" if wrong.get("stored") else begins["stopped"].partition(":")[0]
         yield f"It begins at line {shown} of {begins['programs'][str(program)]}, which {what}."
 
 
@@ -93,9 +94,13 @@ def _cases(puzzle: Puzzle, about: Where, size: str) -> list[Case]:
     every = numbered(puzzle.cases(puzzle.draw()))
     pictured = {case.kernel: case for case in cases_of(puzzle)}
     if size:
-        found = {case.kernel: case for case in reversed([*every, *pictured.values()]) if size in case.name}
+        found = {
+            case.kernel: case
+            for case in reversed([*every, *pictured.values()])
+            if any(size in name for name in (case.name, said(case.name)))
+        }
         if not found:
-            names = "\n  ".join(dict.fromkeys(case.name for case in every))
+            names = "\n  ".join(dict.fromkeys(said(case.name) for case in every))
             raise Misuse(f"No launch of {puzzle.id} has “{size}” in its name. They are called:\n  {names}\n")
         return [found[kernel.name] for kernel in puzzle.kernels if kernel.name in found]
     own = {case.kernel: case for case in every if case.id == about.case_id}

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from checker import catalog
 from checker.check import started
 from checker.course import ladder, places
+from checker.course.language import LANGUAGES
 from checker.course.lesson import notebook_text, script_text, with_figures
 from checker.learner import stub
 from checker.submission.read import from_file
@@ -28,6 +29,7 @@ from tests.learner.conftest import STEMS, Course, solution_text, solved, stub_te
 STUB = stub_text("p1")
 NOTEBOOK = (ROOT / "notebooks" / f"{ladder.numbered('p1')}.ipynb").read_text()
 every_puzzle = pytest.mark.parametrize("puzzle_id", STEMS, ids=STEMS.values())
+SHIPPED = [(id, code) for code in LANGUAGES for id in STEMS if places.notebook(id, ROOT, code).exists()]
 some_puzzles = pytest.mark.parametrize("puzzle_id", STEMS)
 
 
@@ -122,6 +124,15 @@ def test_a_missing_file_comes_back(course: Course) -> None:
     course.notebook("p1").unlink()
     assert course.run("reset", "1", "--file", f"notebooks/{ladder.numbered('p1')}.ipynb").returncode == 0
     assert course.notebook("p1").read_text() == notebook_of(STUB, "p1")
+
+
+@pytest.mark.parametrize(("puzzle_id", "language"), SHIPPED)
+def test_a_notebook_as_it_is_shipped_brings_the_file_back(puzzle_id: str, language: str, tmp_path: Path) -> None:
+    notebook, script = (place(puzzle_id, tmp_path, language) for place in (places.notebook, places.script))
+    notebook.parent.mkdir(parents=True)
+    notebook.write_bytes(places.notebook(puzzle_id, ROOT, language).read_bytes())
+    made, shipped = stub.planned(puzzle_id, script, tmp_path).after.decode(), places.script(puzzle_id, ROOT, language)
+    assert "".join(made.split()).replace("#", "") == "".join(shipped.read_text("utf-8").split()).replace("#", "")
 
 
 @pytest.mark.parametrize("gone", ["the lesson", "the stubs"])

@@ -98,11 +98,15 @@ def test_all_of_the_spine_is_translated() -> None:
         assert IN_ENGLISH not in places.script(puzzle_id, language=CHINESE).read_text(encoding="utf-8"), puzzle_id
 
 
-def test_a_learners_own_file_is_the_one_in_the_language_that_is_spoken() -> None:
+def test_a_learners_own_file_is_the_one_in_the_language_that_is_spoken(tmp_path: Path) -> None:
     assert places.spoken_script("p1") == places.script("p1")
     with speaking(CHINESE):
         assert places.spoken_script("p1") == ROOT / "puzzles" / "zh" / "p1_naive_softmax.py"
         assert places.spoken_script("w2") == places.script("w2")
         assert places.spoken_notebook("p1").parent.name == "zh" and places.spoken_start().parent.name == "zh"
         assert places.files("p1")[0] == places.spoken_script("p1")
+        (tmp_path / "puzzles" / "zh").mkdir(parents=True)
+        (tmp_path / "puzzles" / "zh" / "p1_naive_softmax.md").touch()  # its file is missing, and not another's
+        assert places.spoken_script("p1", tmp_path) == places.files("p1", tmp_path)[0]
+        assert places.spoken_script("p1", tmp_path).parent.name == "zh"
     assert {path.parent.name for path in places.files("p1")} == {"puzzles", "notebooks", "zh"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checker.course import language, translation
-from checker.course.columns import breaks, columns, joined
+from checker.course.columns import breaks, columns, has_wide, joined
 from checker.course.language import CHINESE, ENGLISH, known, speaking, spoken
 from checker.course.paragraphs import IN_ENGLISH, blocks, facts, mark, translated
 from checker.course.status import Misuse
@@ -147,10 +148,11 @@ CHINESE_TEXT = (
 )
 
 
-@given(st.integers(2, 60))
-def test_lines_of_chinese_are_no_wider_and_begin_with_no_comma(width: int) -> None:
-    at = [0, *breaks(CHINESE_TEXT, width), len(CHINESE_TEXT)]
-    lines = [CHINESE_TEXT[a:b].rstrip() for a, b in pairwise(at)]
+@given(st.integers(2, 60), st.integers(0, 8))
+def test_lines_of_chinese_are_no_wider_and_begin_with_no_comma(width: int, indent: int) -> None:
+    text = " " * indent + CHINESE_TEXT
+    at = [0, *breaks(text, width), len(text)]
+    lines = [text[a:b].rstrip() for a, b in pairwise(at)]
     assert "".join(lines).replace(" ", "") == CHINESE_TEXT.replace(" ", "")
     assert all(columns(line) <= width for line in lines)
     if width > 30:
@@ -188,3 +190,6 @@ def test_a_name_in_chinese_does_not_make_a_sentence_chinese() -> None:
     finding = Finding("unknown", Status.FORBIDDEN, "Nobody has translated `总合`", "", "")
     with speaking(CHINESE):
         assert translated_finding(finding).title == f"{IN_ENGLISH}Nobody has translated `总合`"
+        for known in ("There is no file 没有.py.", "tl.加载 is not on the list of what a kernel needs."):
+            assert "The" not in (there := translated_finding(replace(finding, title=known)).title) and has_wide(there)
+            assert translated_finding(replace(finding, title=there)).title == there

@@ -97,6 +97,14 @@ def test_odd_layouts_are_read_as_python_reads_them(text: str) -> None:
     assert ast.dump(again, include_attributes=True) == ast.dump(kept.kernels[KERNEL.name], include_attributes=True)
 
 
+@pytest.mark.parametrize(("sign", "plain"), [*zip("，（）：“‘。－１", ",():\"'.-1", strict=True), ("²", ""), ("€", "")])
+def test_a_sign_of_another_keyboard_is_told_with_the_one_to_type(sign: str, plain: str) -> None:
+    with pytest.raises(NotASubmission) as refused:
+        program(SOLUTION.replace("    row =", f"    x = 2 {sign} 3\n    row =", 1))
+    told = f"Write `{plain}` in place of `{sign}`, here and wherever else it stands in the code."
+    assert refused.value.problem.hint == (told if plain else "Fix the line that is marked, or the one before it.")
+
+
 def test_what_would_run_must_be_what_was_read(monkeypatch: pytest.MonkeyPatch) -> None:
     for other in (SOLUTION.replace("tl.exp(", "tl.log("), "\n" + SOLUTION, SOLUTION[:-9], ""):
         monkeypatch.setattr(extracting, "_source", lambda *_, other=other: other)
