@@ -2,6 +2,7 @@
 
 import os
 import sys
+from importlib.util import find_spec
 
 # Python puts the current folder first, where a student's numpy.py or json.py would win over the
 # real one inside the judge. Last will do.
@@ -12,6 +13,12 @@ if sys.path and sys.path[0] in ("", os.getcwd()):
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 try:
+    for needed in ("click", "rich", "numpy"):
+        if find_spec(needed) is None:
+            where = f"{sys.executable} has no {needed}, which the course needs"
+            print(f"{where}. Type make check PUZZLE=p1, or .venv/bin/python in place of python.", file=sys.stderr)
+            sys.exit(2)
+
     from checker.commands.cli import main
 except KeyboardInterrupt:
     print("Interrupted.", file=sys.stderr)

@@ -142,7 +142,7 @@ def trace(puzzle: str, file: Path | None, into: Path) -> NoReturn:
         _see_help(misuse, "trace")
     if seen.empty:
         end(verdict, "Nothing was drawn: no launch got far enough to show anything." if verdict.runs else "")
-    show_indented(screen, words.summary(seen))
+    show_indented(screen, words.summary(seen, file))
     try:
         written = chart.save(seen, into)
     except OSError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -24,12 +25,13 @@ def outcome(trace: Trace) -> str:
     return said(f"{sign(trace.status)} {PLAIN_WORDS[trace.status]} on the interpreter")  # it was not compiled
 
 
-def summary(trace: Trace) -> Iterator[str]:
-    """Lines of plain text; what is indented belongs to the line above it."""
+def summary(trace: Trace, file: Path | None = None) -> Iterator[str]:
+    """Lines of plain text; what is indented belongs to the line above it. `file`: the kernel's, if it was named."""
     yield f"Puzzle {trace.puzzle}: {trace.title}, traced"
     yield outcome(trace)
     if trace.finding is not None:
-        yield f"  make check PUZZLE={trace.puzzle} says more about it."
+        asked = f'{trace.puzzle} FILE="{file}"' if file else trace.puzzle
+        yield f"  make check PUZZLE={asked} says more about it."
     if trace.wrong is not None:
         yield f"  {of_wrongness(trace.wrong)}"
     for launch in trace.launches:

@@ -292,6 +292,13 @@ def test_a_box_that_cannot_start_is_a_fault(tmp_path: Path) -> None:
     assert "no such luck" in done.stderr
 
 
+def test_a_python_without_what_the_course_needs_gets_a_sentence() -> None:
+    command = [sys.executable, "-S", "-m", "checker", "check", "--help"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.count("\n"), done.stdout) == (2, 1, "")
+    assert "has no click" in done.stderr and ".venv/bin/python" in done.stderr
+
+
 def test_a_students_numpy_py_does_not_shadow_numpy(tmp_path: Path) -> None:
     for name in ("numpy", "json", "triton", "rich", "ast"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit('the wrong module was imported')")
