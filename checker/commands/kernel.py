@@ -50,7 +50,7 @@ def bench(puzzle: str, file: Path | None, every: bool, predict: bool, into: Path
         if redraw is not None:
             result = run.reread(redraw)
         else:
-            outcome = outcome_of(puzzle, file or _own(puzzle), Terms(targets=()))
+            outcome = outcome_of(puzzle, file, Terms(targets=()))
             if not outcome.verdict.accepted:
                 end(outcome.verdict, "Nothing was timed: the kernel has to be right first.")
             with console(stderr=True).status("checking") as status:
@@ -136,7 +136,7 @@ def trace(puzzle: str, file: Path | None, into: Path) -> NoReturn:
 
     screen = console()
     try:
-        outcome = outcome_of(puzzle, file or _own(puzzle), Terms(targets=()), believing=True)
+        outcome = outcome_of(puzzle, file, Terms(targets=()), believing=True)
         verdict, seen = outcome.verdict, traced(outcome)
     except Misuse as misuse:
         _see_help(misuse, "trace")
@@ -169,7 +169,7 @@ def step(puzzle: str, file: Path | None, program: int | None, size: str, into: P
 
     screen = console()
     try:
-        outcome = outcome_of(puzzle, file or _own(puzzle), Terms(targets=()), believing=True)
+        outcome = outcome_of(puzzle, file, Terms(targets=()), believing=True)
         data = stepped.data_of(outcome, stepped.Asked(program, size))
     except Misuse as misuse:
         _see_help(misuse, "step")

@@ -68,6 +68,15 @@ def test_misuse_is_a_sentence_and_status_2(arguments: list[str], sentence: str, 
     assert not (course.root / "progress.txt").exists()
 
 
+@pytest.mark.parametrize("verb", ["check", "step", "trace", "bench"])
+def test_who_has_written_the_notebook_is_told_how_to_check_that(verb: str, course: Course) -> None:
+    notebook = course.notebook("p1")
+    notebook.write_text(notebook.read_text().replace("(roughly 5 lines)", r"(roughly 5 lines)\n    x = 1"))
+    done = course.run(verb, "p1")
+    assert done.returncode == 4
+    assert f"make check PUZZLE=p1 FILE=notebooks/{notebook.name}" in done.stdout
+
+
 def test_the_solution_opens_after_success(course: Course) -> None:
     done = course.run("solution", "1")
     assert done.returncode == 1
