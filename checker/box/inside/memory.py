@@ -291,7 +291,7 @@ class Memory:
         where = addresses.view(np.int64)
         slot = int(where[0]) >> ADDRESS_BITS
         if not 1 <= slot <= len(self.tensors):
-            raise self._refusal(kind, None, where, "bfloat16" if bf16 else dtype.name, np.zeros(where.shape, bool))
+            raise self._refusal(kind, None, where, dtype, bf16, np.zeros(where.shape, bool))
         tensor = self.tensors[slot - 1]
         size = tensor.itemsize
         distances = where - tensor.base
@@ -303,7 +303,7 @@ class Memory:
         if (tensor.values.dtype, tensor.bf16) != (dtype, bf16):
             inside = np.zeros(where.shape, bool)
         if inside is not None and not np.logical_and.reduce(inside):  # .all() is a function in Python
-            raise self._refusal(kind, tensor, offsets, "bfloat16" if bf16 else dtype.name, inside)
+            raise self._refusal(kind, tensor, offsets, dtype, bf16, inside)
         return tensor, elements
 
     def _refusal(
@@ -311,7 +311,8 @@ class Memory:
         kind: int,
         tensor: BoxTensor | None,
         offsets: Ints,
-        taken_for: str,
+        dtype: np.dtype[Any],
+        bf16: bool,
         inside: npt.NDArray[np.bool_],
     ) -> RefusedAccess:
         program, line = self.where()
@@ -326,6 +327,6 @@ class Memory:
                 "highest": int(offsets.max()),
                 "lanes": int(offsets.size),
                 "outside": int(np.count_nonzero(~inside)),
-                "dtype": taken_for,
+                "dtype": "bfloat16" if bf16 else dtype.name,
             }
         )
