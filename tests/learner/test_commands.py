@@ -51,6 +51,7 @@ def test_every_verb_explains_itself(verb: str, course: Course) -> None:
         (["hint"], "Say which puzzle: make hint PUZZLE=p1"),
         (["solution"], "Say which puzzle: make solution PUZZLE=p1"),
         (["reset"], "Say which puzzle: make reset PUZZLE=p1"),
+        *(([verb], f"Say which puzzle: make {verb} PUZZLE=p1") for verb in ("step", "trace", "compiled", "bench")),
         (["hint", "99"], "There is no puzzle '99'"),
         (["solution", "0"], "There is no puzzle '0'"),
         (["reset", "one"], "There is no puzzle 'one'"),
