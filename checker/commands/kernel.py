@@ -25,9 +25,9 @@ from checker.course import targets
 from checker.course.places import shown, spoken_script
 from checker.course.status import ExitStatus, Misuse
 from checker.learner.practice import outcome_of
-from checker.learner.solution import typed
 from checker.report.said import said
 from checker.report.screen import Prose, console, echo, say
+from checker.report.words import typed
 from checker.submission.read import Submission, Unreadable, from_file
 
 
@@ -66,7 +66,7 @@ def bench(puzzle: str, file: Path | None, every: bool, predict: bool, into: Path
     screen.print()
     screen.print("Written: " + ", ".join(map(os.path.relpath, written)))
     if redraw is None:
-        say(screen, "What the compiler made of it, line by line:", typed("compiled", puzzle, in_notebook=False))
+        say(screen, "What the compiler made of it, line by line:", typed("compiled", puzzle))
 
 
 @click.command()

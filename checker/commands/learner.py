@@ -29,6 +29,7 @@ from checker.learner.progress import noted, opened
 from checker.learner.solution import page
 from checker.report import screen, terminal
 from checker.report.said import said
+from checker.report.words import typed
 from checker.submission.read import Unreadable, from_cells, from_file
 
 COLOURS = "ansi_dark"  # those of the terminal itself
@@ -60,8 +61,8 @@ def hint(puzzle: str, again: bool) -> None:
             text.highlight_regex("`[^`]+`", "bold")
             console.print(text)
         console.print()
-    typed = f"make hint PUZZLE={puzzle}"
-    for sentence, command in hints.closing(shown, typed, f"{typed} AGAIN=1", f"make solution PUZZLE={puzzle}"):
+    another = typed("hint", puzzle)
+    for sentence, command in hints.closing(shown, another, f"{another} AGAIN=1", typed("solution", puzzle)):
         screen.say(console, sentence, command)
 
 
@@ -83,8 +84,7 @@ def predict(puzzle: str, words: tuple[str, ...], file: Path | None) -> NoReturn:
         try:
             outcome = check(puzzle, from_file(path), Terms(targets=()))  # what it finds is said by `check` alone
             if not outcome.verdict.accepted:
-                which = f' FILE="{file}"' if file else ""
-                screen.say(console, predictions.not_accepted(found), f"make check PUZZLE={puzzle}{which}")
+                screen.say(console, predictions.not_accepted(found), typed("check", puzzle, file=file))
                 sys.exit(outcome.verdict.exit_status)
             answers = predictions.answered(found, outcome, guesses)
         except Unreadable as problem:
@@ -98,9 +98,9 @@ def predict(puzzle: str, words: tuple[str, ...], file: Path | None) -> NoReturn:
     if still_open := predictions.still_open(found, guesses):
         console.print(screen.lines(predictions.asked(still_open)))
         console.print()
-        typed = " ".join(f"{question.name}=..." for question in still_open)
+        guess = " ".join(f"{question.name}=..." for question in still_open)
         sentence = "Write your guesses in place of the dots, and type:"
-        screen.say(console, sentence, f'make predict PUZZLE={puzzle} GUESS="{typed}"')
+        screen.say(console, sentence, f'make predict PUZZLE={puzzle} GUESS="{guess}"')
     sys.exit(ExitStatus.ACCEPTED)
 
 
@@ -169,8 +169,8 @@ def solution(puzzle: str, force: bool) -> None:
         _print(console, shown.code, shown.walk_through)
     elif shown.open:  # into a pipe, as the files are
         click.echo(f"{shown.code}\n{shown.walk_through}" if shown.walk_through else shown.code)
-    for sentence, typed in shown.closing:
-        screen.say(console, sentence, typed)
+    for sentence, command in shown.closing:
+        screen.say(console, sentence, command)
     if not shown.open:
         sys.exit(ExitStatus.REFUSED)
 

@@ -21,6 +21,7 @@ from checker.course.places import ROOT
 from checker.course.puzzle import Puzzle
 from checker.course.status import Misuse
 from checker.judge.evidence import locator
+from checker.report.words import typed
 from checker.submission.extract import NotASubmission, Program
 from checker.submission.read import Submission, from_file
 
@@ -102,7 +103,8 @@ def _beside(puzzle: Puzzle, submission: Submission, before: Submission | None) -
     """The version before it, and the course's solution, as far as they are there and are other texts."""
     if before is not None:
         if (program := _program_of(puzzle, before)) is None:
-            raise Misuse(f"{before.name} cannot be compiled. Why: make check PUZZLE={puzzle.id} FILE={before.name}")
+            why = typed("check", puzzle.id, file=before.name)
+            raise Misuse(f"{before.name} cannot be compiled. Why: {why}")
         yield BEFORE, program
     own = ROOT / "solutions" / f"{ladder.stems()[puzzle.id]}.py"
     if own.exists() and own.read_text(encoding="utf-8") != submission.text:

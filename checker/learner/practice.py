@@ -33,8 +33,7 @@ from checker.course.status import TRACEBACK_VARIABLE, Misuse
 from checker.course.verdict import Finding, Status, Verdict
 from checker.learner import progress, record
 from checker.learner.progress import Entry, Opened
-from checker.learner.solution import typed
-from checker.report.words import MOST_FINDINGS
+from checker.report.words import MOST_FINDINGS, typed
 from checker.submission.read import Submission, Unreadable, from_file
 
 
@@ -220,8 +219,8 @@ def _elsewhere(verdict: Verdict, puzzle_id: str) -> Verdict:
         explanation = "The file is as it was, but your notebook is not. To check the notebook, type:"
     else:
         explanation = "The file is as it was, but the one in another language is not. To check that, type:"
-    typed_in = f"make check PUZZLE={puzzle_id} FILE={path}"
-    return replace(verdict, findings=(replace(verdict.findings[0], explanation=explanation, examples=(typed_in,)),))
+    command = typed("check", puzzle_id, file=path)
+    return replace(verdict, findings=(replace(verdict.findings[0], explanation=explanation, examples=(command,)),))
 
 
 def misused(sentence: str, hint: str = "") -> Verdict:
@@ -240,10 +239,10 @@ def fault(puzzle_id: str | None, error: Exception) -> Verdict:
         hint = "This is not your code's fault, and it costs no points."
         finding = Finding("checker-fault", Status.CHECKER_FAULT, "There is too little to check with", str(error), hint)
     else:
-        typed = f"check {puzzle_id}" if puzzle_id else "own FILE"
+        command = f"check {puzzle_id}" if puzzle_id else "own FILE"
         hint = (
             "This is not your kernel's fault, and it costs no points. Check again; if it happens again, report it "
-            f"with the output of {TRACEBACK_VARIABLE}=1 python -m checker {typed}."
+            f"with the output of {TRACEBACK_VARIABLE}=1 python -m checker {command}."
         )
         sentence = f"{type(error).__name__}: {error}"
         finding = Finding("checker-fault", Status.CHECKER_FAULT, "The checker itself failed", sentence, hint)

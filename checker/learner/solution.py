@@ -10,6 +10,7 @@ from checker.course.paragraphs import in_language
 from checker.course.status import Misuse
 from checker.learner.hints import hints_of
 from checker.learner.progress import opened
+from checker.report.words import typed
 
 
 @dataclass(frozen=True)
@@ -21,13 +22,6 @@ class Page:
     walk_through: str  # Markdown; "" if this copy of the course has none of this puzzle
     closing: tuple[tuple[str, str], ...]  # sentences, each with what to type or to open, if anything
     remark: str = ""  # about the progress file
-
-
-def typed(verb: str, puzzle_id: str, *, in_notebook: bool, force: bool = False) -> str:
-    """What a learner types for a verb: a cell of a notebook, or a line of a terminal."""
-    if in_notebook:
-        return f'{verb}("{puzzle_id}"{", force=True" if force else ""})'
-    return f"make {verb} PUZZLE={puzzle_id}{' FORCE=1' if force else ''}"
 
 
 def page(puzzle_id: str, *, in_notebook: bool, force: bool = False, root: Path = places.ROOT) -> Page:

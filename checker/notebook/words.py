@@ -6,8 +6,8 @@ import re
 from dataclasses import replace
 
 from checker.course.verdict import Verdict
-from checker.learner.solution import typed
 from checker.report.said import translated
+from checker.report.words import typed
 
 _TYPED = re.compile(r"\bmake (check|hint|predict|solution|step|trace) PUZZLE=(\w+)\b(?! \w+=)")
 

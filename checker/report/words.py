@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from checker.box.protocol.device import Device
 from checker.course.status import ExitStatus
@@ -55,6 +57,16 @@ def sign(status: Status) -> str:
     ours = dict.fromkeys((Status.CHECKER_FAULT, Status.TOO_BUSY, Status.MISUSED), "!")
     special = {Status.ACCEPTED: "✓", Status.NOT_STARTED: "○"} | ours
     return special.get(status, "✗")
+
+
+def typed(
+    verb: str, puzzle_id: str, *, in_notebook: bool = False, force: bool = False, file: str | Path | None = None
+) -> str:
+    """What is typed for a verb: a cell of a notebook, or a line of a terminal, where a file can be named."""
+    if in_notebook:
+        return f'{verb}("{puzzle_id}"{", force=True" if force else ""})'
+    options = ("FORCE=1" if force else "", f"FILE={shlex.quote(str(file))}" if file else "")
+    return " ".join(filter(None, (f"make {verb} PUZZLE={puzzle_id}", *options)))
 
 
 def leading(verdict: Verdict) -> Status:

@@ -11,7 +11,7 @@ import numpy as np
 from checker.course.verdict import Traffic
 from checker.judge.evidence import tensor_name
 from checker.report.said import said
-from checker.report.words import PLAIN_WORDS, sign
+from checker.report.words import PLAIN_WORDS, sign, typed
 from checker.trace.result import Beside, Pairs, Reads, Recorded, Trace, Wrongness
 
 ROW_BY_ROW, COLUMN_BY_COLUMN = "row by row", "column by column"
@@ -30,8 +30,7 @@ def summary(trace: Trace, file: Path | None = None) -> Iterator[str]:
     yield f"Puzzle {trace.puzzle}: {trace.title}, traced"
     yield outcome(trace)
     if trace.finding is not None:
-        asked = f'{trace.puzzle} FILE="{file}"' if file else trace.puzzle
-        yield f"  make check PUZZLE={asked} says more about it."
+        yield f"  {typed('check', trace.puzzle, file=file)} says more about it."
     if trace.wrong is not None:
         yield f"  {of_wrongness(trace.wrong)}"
     for launch in trace.launches:

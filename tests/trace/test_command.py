@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -25,10 +26,13 @@ def test_a_right_kernel_is_drawn(tmp_path: Path) -> None:
 
 
 def test_a_wrong_kernel_is_drawn_and_its_status_is_that_of_check(tmp_path: Path) -> None:
-    done = typed("trace", "4", "--file", str(named("p4_padding_counted").write(tmp_path)), cwd=tmp_path)
+    folder = tmp_path / "it's mine"
+    folder.mkdir()
+    file = named("p4_padding_counted").write(folder)
+    done = typed("trace", "4", "--file", str(file), cwd=tmp_path)
     assert done.returncode == 1, done.stderr
     assert "The padding is counted in the sum" in done.stdout
-    more = f'make check PUZZLE=p4 FILE="{tmp_path / "p4_padding_counted.py"}" says more about it.'
+    more = f"make check PUZZLE=p4 FILE={shlex.quote(str(file))} says more about it."
     assert "".join(more.split()) in "".join(done.stdout.split())
     assert (tmp_path / "trace" / f"{STEMS['p4']}.svg").exists()
 
