@@ -7,9 +7,10 @@ import unicodedata
 from collections.abc import Iterator
 
 WIDE = "\u2e80-\u9fff\uff00-\uffef"
-# What stays together at the end of a line: a sign of Chinese or a word of Latin, with its punctuation, and an operator
-# behind it: at the beginning of a line, a + would make a list of it.
-_UNIT = re.compile(rf"[（“‘《【]*(?:[^\s{WIDE}“”‘’…]+|\S)[，。；：？！）”’》】、…]*\s*(?:[-+*>#=|·≤]+\s+)*")
+# What stays together at the end of a line: a sign of Chinese, a word of Latin, or a few signs in *marks*, with
+# its punctuation, and an operator behind it: at the beginning of a line, a + would make a list of it.
+_MARKED = r"(?<![^\s，。；：？！（、])\*{1,2}[^\s*]{1,20}\*{1,2}(?=[\s，。；：？！）、]|$)"
+_UNIT = re.compile(rf"[（“‘《【]*(?:{_MARKED}|[^\s{WIDE}“”‘’…]+|\S)[，。；：？！）”’》】、…]*\s*(?:[-+*>#=|·≤]+\s+)*")
 _APART = re.compile(rf"(?<=[{WIDE}])\s+(?=[{WIDE}])")
 
 

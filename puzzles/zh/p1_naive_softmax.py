@@ -55,8 +55,8 @@
 # 到的 `x_row_stride` 就是这个数。所以第 `row` 行从 `x_ptr + row * x_row_stride` 开始。
 #
 # 一个程序负责一行，`row = tl.program_id(0)`。整行放进一个块，块的长度是 2 的幂：行长 3，块长就是 4。
-# `cols` 是覆盖整个块的 `tl.arange`，每一列占一个 lane；从 `n_cols` 起的 lane 没有对应的列，叫作 *填充
-# *。掩码拿 `cols` 和 `n_cols` 比较（用偏移不行：5 已经大于 3），填充里放什么由 `other` 决定。
+# `cols` 是覆盖整个块的 `tl.arange`，每一列占一个 lane；从 `n_cols` 起的 lane 没有对应的列，叫作
+# *填充*。掩码拿 `cols` 和 `n_cols` 比较（用偏移不行：5 已经大于 3），填充里放什么由 `other` 决定。
 #
 # 把一个块变成一个数，要用 *归约*，例如 `tl.sum(block, axis=0)`。`axis` 就是 PyTorch 的 `dim`，一维的
 # 块只有轴 0。填充也会加进去。求和用 fp32：fp16 最大到 65504，而且从 2048 起只有偶数，所以 2048 + 1 =
