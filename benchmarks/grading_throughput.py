@@ -17,6 +17,7 @@ import contextlib
 import csv
 import json
 import os
+import re
 import shutil
 import signal
 import statistics
@@ -31,7 +32,7 @@ from typing import Any
 
 import nbformat
 
-from benchmarks.made_up_class import PUZZLES, STEMS, hand_in, submissions
+from benchmarks.made_up_class import PUZZLES, STEMS, hand_in, submissions, with_own_name
 from benchmarks.page import RESULTS, show
 from benchmarks.setting import ROOT, in_words, setting
 from checker.course.status import ExitStatus
@@ -76,7 +77,8 @@ def notebook(student: int, *, stock: bool) -> str:
         made.cells[check].source = STOCK_TEST
     kernel = next(cell for cell in made.cells if cell.metadata.get("nbgrader", {}).get("solution"))
     if student >= 0:
-        kernel.source = kernel.source.replace("### BEGIN SOLUTION", f"# {student}").replace("### END SOLUTION", "")
+        own = with_own_name(kernel.source.encode(), f"of_{student}").decode()
+        kernel.source = re.sub("### (BEGIN|END) SOLUTION", "", own)
     return nbformat.writes(made)
 
 
@@ -111,6 +113,8 @@ def of_ours(folder: Path) -> dict[str, float]:
         (place / f"{STEMS['p1']}.ipynb").write_text(notebook(student, stock=False))
     took = {"grade": checker(folder, "grade", "--csv", "grades.csv")}
     assert_scores(folder, NOTEBOOKS, accepted=NOTEBOOKS)
+    if len(judged := list((course / "records").rglob("*.json"))) != NOTEBOOKS:
+        raise RuntimeError(f"they are not all different: {len(judged)} records of {NOTEBOOKS}")
     took["autograde"] = command(course, "nbgrader", "autograde", STEMS["p1"], XDG_CONFIG_HOME=str(folder / "config"))
     return took
 

@@ -40,10 +40,10 @@ def submissions(count: int, seed: int = 0) -> Iterator[tuple[str, str, bytes]]:
             text = rng.choice(BROKEN)
         else:
             text = rng.choice(every[puzzle_id][kind.partition(",")[0]])
-        yield kind, puzzle_id, _with_own_name(text, f"{seed}_{position}") if kind.endswith("own") else text
+        yield kind, puzzle_id, with_own_name(text, f"{seed}_{position}") if kind.endswith("own") else text
 
 
-def _with_own_name(text: bytes, suffix: str) -> bytes:
+def with_own_name(text: bytes, suffix: str) -> bytes:
     """The same kernel with another name for its first variable: another program, which is judged by itself."""
     found = re.search(rb"^\s+(\w+) = ", text, re.MULTILINE)
     if found is None:
