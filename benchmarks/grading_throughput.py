@@ -113,10 +113,15 @@ def of_ours(folder: Path) -> dict[str, float]:
         (place / f"{STEMS['p1']}.ipynb").write_text(notebook(student, stock=False))
     took = {"grade": checker(folder, "grade", "--csv", "grades.csv")}
     assert_scores(folder, NOTEBOOKS, accepted=NOTEBOOKS)
-    if len(judged := list((course / "records").rglob("*.json"))) != NOTEBOOKS:
-        raise RuntimeError(f"they are not all different: {len(judged)} records of {NOTEBOOKS}")
+    if (judged := records(course)) != NOTEBOOKS:
+        raise RuntimeError(f"they are not all different: {judged} records of {NOTEBOOKS}")
     took["autograde"] = command(course, "nbgrader", "autograde", STEMS["p1"], XDG_CONFIG_HOME=str(folder / "config"))
     return took
+
+
+def records(course: Path) -> int:
+    """How many programs were judged."""
+    return len(list((course / "records").rglob("*.json")))
 
 
 def assert_scores(folder: Path, count: int, accepted: int | None = None) -> dict[str, int]:
@@ -151,7 +156,7 @@ def class_of(folder: Path, count: int) -> dict[str, Any]:
         seconds = checker(folder, "grade", "handed in", "--csv", "grades.csv", "--json", "grades.json", ends=OF_A_CLASS)
     return {
         "submissions": count,
-        "distinct": len(list((folder / "course" / "records").rglob("*.json"))),
+        "distinct": records(folder / "course"),
         "seconds": seconds,
         "verdicts": assert_scores(folder, count),
         "memory, by quarters": memory.quarters(),
@@ -197,9 +202,8 @@ def under_fire(folder: Path, count: int) -> dict[str, Any]:
             raise RuntimeError(f"grading ended with {grading.returncode}")
         seconds.append(time.perf_counter() - begun)
         results.append(_canonical(json.loads((folder / f"{name}.json").read_text())))
-    records = len(list((folder / "fire" / "records").rglob("*.json")))
-    if results[0] != results[1] or records != count:
-        raise RuntimeError(f"not the same: {records} records of {count}")
+    if results[0] != results[1] or records(folder / "fire") != count:
+        raise RuntimeError(f"not the same: {records(folder / 'fire')} records of {count}")
     return {"submissions": count, "kills": kills, "seconds": seconds[0], "seconds without": seconds[1]}
 
 

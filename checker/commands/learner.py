@@ -204,7 +204,7 @@ def bug(puzzle: str, number: int | None, line: int | None, fails: str | None, fi
         raise Misuse(f"This copy of the course has no bugs of puzzle {puzzle}: ask whoever gave it to you.")
     console, entry = screen.console(), opened().progress.of(puzzle)
     if not entry.solved:
-        screen.say(console, f"Bugs open once puzzle {puzzle} is solved.", f"make check PUZZLE={puzzle}")
+        screen.say(console, f"Bugs open once puzzle {puzzle} is solved.", typed("check", puzzle))
         sys.exit(ExitStatus.REFUSED)
     chosen = number if number is not None else min(entry.bugs + 1, len(bugs))
     if not 1 <= chosen <= len(bugs):
