@@ -81,6 +81,6 @@ def expected(case: Case) -> Mapping[str, Expected]:
     spread = merged(np.abs(parts), lses)[0]
     lost = of_o.smallest + 1e-37 * np.abs(parts).sum(axis=0)
     return {
-        "o_ptr": Expected(o, 2 * spread * relative[..., None] + 2 * of_o.eps * np.abs(o) + lost + 1e-30),
+        "o_ptr": Expected(o, 2 * spread * relative[..., None] + of_o.eps * np.abs(o) + lost + 1e-30),
         "lse_ptr": Expected(lse, relative + EPS32 * np.abs(lse)),
     }

@@ -120,7 +120,7 @@ def expected(case: Case) -> Mapping[str, Expected]:
         return {"delta_ptr": Expected(products.sum(axis=-1), tolerance)}
     g = gradients(case)
     of_q, dot = case.tensors["q_ptr"], dot_eps(case)
-    eps, lost = max(of_q.eps, dot), of_q.smallest
+    eps, lost = max(of_q.eps, 4 * dot), of_q.smallest
     tiles = max(shape_of(case).tr, shape_of(case).tc)
     finite = np.nan_to_num(np.abs(wide(case, "lse"))[..., None], posinf=0.0)
     relative = score_error(case) + EPS32 * (
@@ -128,11 +128,11 @@ def expected(case: Case) -> Mapping[str, Expected]:
     )
     products = dropped(case, np.abs(wide(case, "do")) @ np.abs(wide(case, "v")).swapaxes(1, 2))
     delta = np.abs(wide(case, "delta"))[..., None]
-    other_delta = 2 * eps * (g.p * products).sum(axis=-1, keepdims=True)
-    p_error = g.p * (relative + 4 * eps) + lost
+    other_delta = eps * (g.p * products).sum(axis=-1, keepdims=True)
+    p_error = g.p * (relative + eps) + lost
     ds_error = (
         g.p * (relative * (np.abs(g.dp) + delta) + 4 * dot * (products + delta) + other_delta)
-        + 4 * eps * np.abs(g.ds)
+        + eps * np.abs(g.ds)
         + lost
     )
     absolute = {name: np.abs(wide(case, name)) for name in ("q", "k", "do")}
@@ -143,6 +143,6 @@ def expected(case: Case) -> Mapping[str, Expected]:
         "dv_ptr": dropped(case, p_error).swapaxes(1, 2) @ absolute["do"],
     }
     return {
-        name: Expected(right, errors[name] + 2 * of_q.eps * np.abs(right) + lost + 1e-30)
+        name: Expected(right, errors[name] + of_q.eps * np.abs(right) + lost + 1e-30)
         for name, right in collected(case, g.p, g.ds).items()
     }
