@@ -121,8 +121,8 @@
 # | `D` | width of a head, a power of two, at least 16 |
 # | `Br`, `Bc` | queries and keys of a tile, powers of two, at least 16 |
 #
-# Neighbours within a row are 1 element apart. The rows of one head lie within $2^{31}$ elements, but heads may lie
-# further apart: so `head` is 64 bits wide in the stub.
+# Neighbours within a row are 1 element apart. An offset can pass $2^{31}$, where 32 bits end. So `head` has 64 bits in
+# the stub, and so have rows where they meet a stride: `queries[:, None].to(tl.int64) * q_row_stride`.
 #
 # ## The traffic bound
 #
@@ -137,7 +137,7 @@ import triton.language as tl
 # %% [markdown]
 # ## Your turn
 #
-# About 26 lines are missing. They need no `tl.` name that you have not used before, and the second loop is mostly the
+# About 25 lines are missing. They need no `tl.` name that you have not used before, and the second loop is mostly the
 # first one again.
 
 # %%
@@ -152,7 +152,8 @@ def two_sweep_attention_kernel(
     head = tl.program_id(1).to(tl.int64)
     queries = start_q + tl.arange(0, Br)
     dims = tl.arange(0, D)
-    # FILL IN (roughly 26 lines)
+    q_offsets = head * q_head_stride + queries[:, None].to(tl.int64) * q_row_stride + dims[None, :]
+    # FILL IN (roughly 25 lines)
 
 
 # %% [markdown]
@@ -202,9 +203,9 @@ check("a3")
 # <details><summary>2: the tiles and their masks</summary>
 #
 # `keys = start_k + tl.arange(0, Bc)`. `Kj` and `Vj` have the offsets
-# `head * k_head_stride + keys[:, None] * k_row_stride + dims[None, :]` and the mask `keys[:, None] < n_k`. For Q and O
-# write the same with `q` and `queries`. In the scores, keys run along axis 1: there the comparison is
-# `keys[None, :] < n_k`.
+# `head * k_head_stride + keys[:, None].to(tl.int64) * k_row_stride + dims[None, :]` and the mask
+# `keys[:, None] < n_k`. Q and O have the offsets of the stub, and the same mask with `queries`. In the scores, keys run
+# along axis 1: there the comparison is `keys[None, :] < n_k`.
 #
 # </details>
 # <details><summary>3: nearly there</summary>

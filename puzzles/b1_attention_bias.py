@@ -113,7 +113,7 @@
 # | `CAUSAL` | whether queries see only keys up to their own position; the second kernel is always full |
 #
 # The grid of `attention_bias_kernel` is (tiles of queries, heads), that of `dbias_kernel` (tiles of queries, tiles of
-# keys). dB belongs to no head, and may have more than $2^{31}$ elements: its offsets need 64 bits.
+# keys). dB belongs to no head, and may have more than $2^{31}$ elements: so `queries` and `keys` have 64 bits there.
 #
 # ## The traffic bound
 #
@@ -166,8 +166,8 @@ def dbias_kernel(
     n_q, n_k, heads, scale,
     D: tl.constexpr, Br: tl.constexpr, Bc: tl.constexpr,
 ):
-    queries = tl.program_id(0) * Br + tl.arange(0, Br)
-    keys = tl.program_id(1) * Bc + tl.arange(0, Bc)
+    queries = tl.program_id(0).to(tl.int64) * Br + tl.arange(0, Br)
+    keys = tl.program_id(1).to(tl.int64) * Bc + tl.arange(0, Bc)
     dims = tl.arange(0, D)
     # FILL IN (roughly 19 lines)
 
@@ -236,9 +236,9 @@ check("b1")
 # </details>
 # <details><summary>2: the tile of the bias</summary>
 #
-# `queries[:, None] * bias_row_stride + keys[None, :] * bias_col_stride` is a tile of Br by Bc offsets. Its mask is
-# `(queries[:, None] < n_q) & (keys[None, :] < n_k)`, with `other=0.0`. The part of the head, 64 bits wide, is added to
-# `bias_ptr` once. In the second kernel, load the tile before the loop over heads.
+# `queries[:, None].to(tl.int64) * bias_row_stride + keys[None, :].to(tl.int64) * bias_col_stride` is a tile of Br by Bc
+# offsets. Its mask is `(queries[:, None] < n_q) & (keys[None, :] < n_k)`, with `other=0.0`. The part of the head is
+# added to `bias_ptr` once. In the second kernel, load the tile before the loop over heads.
 #
 # </details>
 # <details><summary>3: nearly there</summary>
@@ -246,7 +246,7 @@ check("b1")
 # First kernel: `Sij = scale * tl.dot(Qi, tl.trans(Kj)) + Bij`, above the line that hides scores. Second kernel:
 # `for number in range(heads):`, then `head = number.to(tl.int64)`, the loads of this head, and
 # `dBij += Pij * (dPij - delta_i[:, None])` with `Pij = tl.exp(scale * tl.dot(Qi, tl.trans(Kj)) + Bij - LSEi[:, None])`.
-# Store at `dbias_ptr + queries[:, None].to(tl.int64) * n_k + keys[None, :]`.
+# Store at `dbias_ptr + queries[:, None] * n_k + keys[None, :]`.
 #
 # </details>
 #

@@ -139,7 +139,7 @@ def merge_kernel(
     q_head_stride, q_row_stride, n_q, splits,
     D: tl.constexpr, Bs: tl.constexpr,
 ):
-    query = tl.program_id(0)
+    query = tl.program_id(0).to(tl.int64)
     head = tl.program_id(1).to(tl.int64)
     # FILL IN (roughly 11 lines)
 

@@ -16,9 +16,7 @@
 # ## What you will build
 #
 # At a context length of 16,384 tokens, the scores of 16 heads take 8.6 GB in fp16, in every layer of a transformer. The
-# kernel of this puzzle never stores them, and its result is *exact*: no approximation. With 128 heads of 64 dimensions,
-# at this length, an H200 takes 89 ms for it, and 138 ms for eager PyTorch. (With few heads it is slower than PyTorch,
-# and p6 says why.)
+# kernel of this puzzle never stores them, and its result is *exact*: no approximation.
 #
 # A program owns one head. For each tile of keys, it goes over all tiles of queries. Each query's running result, its
 # row of O with its `l` and `m`, stays in global memory and is updated at every visit.
@@ -100,7 +98,7 @@
 #
 # $$O_i^{new} = \frac{l_i\, e^{m_i - m_i^{new}}\, O_i + e^{m_{ij} - m_i^{new}}\, P_{ij} V_j}{l_i^{new}}$$
 #
-# At the first visit $l_i = 0$ and $m_i = -\infty$, so the old part vanishes. No special case is needed.
+# At the first visit $l_i = 0$ and $m_i = -\infty$, so the old part vanishes.
 #
 # *In numbers*, with one query whose scores are the row 1 3 | 2 5 of p3, and v = 10 20 | 30 40:
 #
@@ -111,8 +109,7 @@
 # | both | 5 | $1.1353 \cdot e^{3-5} + 1.0498 = 1.2034$ | $(1.1353 \cdot e^{3-5} \cdot 18.81 + 41.49) / 1.2034 = 36.88$ |
 #
 # **3. A barrier.** On a GPU a program is many threads. What one thread has stored in one iteration of the outer loop,
-# another one may load in the next. `tl.debug_barrier()` makes all threads wait for each other. It stands at the end of
-# the stub.
+# another one may load in the next. `tl.debug_barrier()`, at the end of the stub, makes all threads wait for each other.
 #
 # **The order**, with the line numbers of the paper, which the stub and the reports use:
 #
@@ -138,8 +135,12 @@
 # | `n_q`, `n_k`, `scale` | number of queries, number of keys, factor of the scores: positive, not always $1/\sqrt{d}$ |
 # | `D`, `Br`, `Bc` | width of a head; queries and keys of a tile; powers of two, at least 16 |
 #
-# Only `head` needs 64 bits: the rows of one head lie close together. Afterwards O is the attention, `l` and `m` are
-# normaliser and maximum of each row of scores.
+# Afterwards O is the attention, `l` and `m` are normaliser and maximum of each row of scores.
+#
+# **64 bits.** A product of 32-bit integers has 32 bits, and they end at $2^{31}$. Where Q, K and V are one matrix, with
+# 56 heads of 128 dimensions, its rows are $3 \cdot 56 \cdot 128 = 21504$ elements apart. Row 99,865 begins at
+# $99865 \cdot 21504 = 2^{31} + 13312$: in 32 bits, a negative number. So convert the index before you multiply, as the
+# stub does: `keys[:, None].to(tl.int64) * k_row_stride`.
 #
 # ## The traffic bound
 #
@@ -154,7 +155,7 @@ import triton.language as tl
 # %% [markdown]
 # ## Your turn
 #
-# About twenty-eight lines are missing. The numbers are those of algorithm 1 in the paper.
+# About twenty-seven lines are missing. The numbers are those of algorithm 1 in the paper.
 
 # %%
 @triton.jit
@@ -168,7 +169,8 @@ def flash_attention_1_kernel(
     dims = tl.arange(0, D)
     for start_k in range(0, n_k, Bc):  # line 5: for 1 <= j <= Tc
         keys = start_k + tl.arange(0, Bc)
-        # FILL IN (roughly 28 lines): lines 6 to 13
+        kv_offsets = keys[:, None].to(tl.int64) * k_row_stride + dims[None, :]
+        # FILL IN (roughly 27 lines): lines 6 to 13
         tl.debug_barrier()
 
 
@@ -177,9 +179,9 @@ def flash_attention_1_kernel(
 #
 # For a machine with a GPU. The checker launches your kernel itself, with many shapes.
 #
-# **Block sizes.** The chip has room for $M$ numbers, and a tile of each of Q, K, V and O must fit. So the paper takes
-# $B_c = \lceil M / 4d \rceil$ and $B_r = \min(B_c, d)$. An H100 has room for 58,112 numbers of fp32. With d = 64, $M /
-# 4d$ is 227. Rounded down to a power of two, $B_c = 128$, and $B_r = 64$.
+# **Block sizes.** The chip has room for $M$ numbers, for a tile of each of Q, K, V and O. So the paper takes $B_c =
+# \lceil M / 4d \rceil$ and $B_r = \min(B_c, d)$. In fp32, $M$ is 58,112 on an H100: for d = 64 that gives $B_c = 128$,
+# a power of two, and $B_r = 64$.
 
 # %%
 def flash_attention_1(q, k, v, scale):
@@ -207,8 +209,8 @@ def flash_attention_1(q, k, v, scale):
 # ## How to check
 #
 # In a terminal: `make check PUZZLE=p5`. In a notebook: run the cells above, then the one below. `make step PUZZLE=p5`
-# goes through it: see O, l and m come back in each iteration. To find a mistake, look at one tile first (16 queries and
-# 16 keys, where line 11 has nothing to merge), then at two tiles of keys, then at a tile that is not full.
+# goes through it. To find a mistake, look at one tile first (16 queries and 16 keys, where line 11 has nothing to
+# merge), then at two tiles of keys, then at a tile that is not full.
 
 # %%
 from checker.notebook import check, hint, solution, step, trace
@@ -229,8 +231,8 @@ check("p5")
 # </details>
 # <details><summary>2: the inner loop</summary>
 #
-# Kj and Vj have the offsets `head * k_head_stride + keys[:, None] * k_row_stride + dims[None, :]`. The inner loop goes
-# over `start_q` in steps of Br. In it, load Qi and Oi (tiles), li and mi (vectors, from `l_ptr + head * n_q + queries`
+# Kj and Vj lie at `kv_offsets`, counted from `k_ptr + head * k_head_stride` and from the same of `v_ptr`. The inner loop
+# goes over `start_q` in steps of Br. In it, load Qi and Oi (tiles), li and mi (vectors, from `l_ptr + head * n_q + queries`
 # and the same of `m_ptr`). Masked lanes get 0, or $-\infty$ for mi. Then come lines 9 to 12 above, with `[:, None]`
 # wherever a vector meets a tile, and three stores.
 #

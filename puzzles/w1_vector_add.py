@@ -86,8 +86,8 @@
 # | `n` | length of the vectors, at least 1 |
 # | `BLOCK_SIZE` | elements of a program, a power of two |
 #
-# Neighbours in a vector are 1 element apart. A vector can have more than $2^{31}$ elements, where 32 bits end: every
-# stub of the course has a `.to(tl.int64)` for that, and you can forget about it.
+# Neighbours in a vector are 1 element apart. A vector can have more than $2^{31}$ elements, where 32 bits end: the stubs
+# have a `.to(tl.int64)` for that, and until a3 you can forget about it.
 #
 # ## The traffic bound
 #

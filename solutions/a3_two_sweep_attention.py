@@ -18,7 +18,7 @@ def two_sweep_attention_kernel(
     k_head, v_head = k_ptr + head * k_head_stride, v_ptr + head * k_head_stride
 
     # The queries of this program, loaded once and used in both passes.
-    q_offsets = head * q_head_stride + queries[:, None] * q_row_stride + dims[None, :]
+    q_offsets = head * q_head_stride + queries[:, None].to(tl.int64) * q_row_stride + dims[None, :]
     q_mask = queries[:, None] < n_q
     Qi = tl.load(q_ptr + q_offsets, mask=q_mask, other=0.0)
 
@@ -27,7 +27,7 @@ def two_sweep_attention_kernel(
     li = tl.zeros((Br,), tl.float32)
     for start_k in range(0, n_k, Bc):
         keys = start_k + tl.arange(0, Bc)
-        kv_offsets = keys[:, None] * k_row_stride + dims[None, :]
+        kv_offsets = keys[:, None].to(tl.int64) * k_row_stride + dims[None, :]
         Kj = tl.load(k_head + kv_offsets, mask=keys[:, None] < n_k, other=0.0)
         Sij = scale * tl.dot(Qi, tl.trans(Kj))
         Sij = tl.where(keys[None, :] < n_k, Sij, -float("inf"))  # a key past the end must not count
@@ -39,7 +39,7 @@ def two_sweep_attention_kernel(
     Oi = tl.zeros((Br, D), tl.float32)
     for start_k in range(0, n_k, Bc):
         keys = start_k + tl.arange(0, Bc)
-        kv_offsets = keys[:, None] * k_row_stride + dims[None, :]
+        kv_offsets = keys[:, None].to(tl.int64) * k_row_stride + dims[None, :]
         Kj = tl.load(k_head + kv_offsets, mask=keys[:, None] < n_k, other=0.0)
         Vj = tl.load(v_head + kv_offsets, mask=keys[:, None] < n_k, other=0.0)
         Sij = scale * tl.dot(Qi, tl.trans(Kj))

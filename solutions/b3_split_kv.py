@@ -23,14 +23,14 @@ def split_kernel(
 
     # From here on it is p6, not causal, for these keys alone.
     q_mask = queries[:, None] < n_q
-    q_offsets = head * q_head_stride + queries[:, None] * q_row_stride + dims[None, :]
+    q_offsets = head * q_head_stride + queries[:, None].to(tl.int64) * q_row_stride + dims[None, :]
     Qi = tl.load(q_ptr + q_offsets, mask=q_mask, other=0.0)
     Oi = tl.zeros((Br, D), tl.float32)
     li = tl.zeros((Br,), tl.float32)
     mi = tl.full((Br,), -float("inf"), tl.float32)
     for start_k in range(first_k, end_k, Bc):
         keys = start_k + tl.arange(0, Bc)
-        kv_offsets = keys[:, None] * k_row_stride + dims[None, :]
+        kv_offsets = keys[:, None].to(tl.int64) * k_row_stride + dims[None, :]
         kv_mask = keys[:, None] < end_k  # what lies past it belongs to the next split
         Kj = tl.load(k_head + kv_offsets, mask=kv_mask, other=0.0)
         Vj = tl.load(v_head + kv_offsets, mask=kv_mask, other=0.0)
@@ -56,7 +56,7 @@ def merge_kernel(
     q_head_stride, q_row_stride, n_q, splits,
     D: tl.constexpr, Bs: tl.constexpr,
 ):  # fmt: skip
-    query = tl.program_id(0)
+    query = tl.program_id(0).to(tl.int64)
     head = tl.program_id(1).to(tl.int64)
     parts = tl.arange(0, Bs)
     dims = tl.arange(0, D)

@@ -14,7 +14,7 @@ def delta_kernel(
     # Line 4: delta = rowsum(dO * O).
     queries = tl.program_id(0) * Br + tl.arange(0, Br)
     head = tl.program_id(1).to(tl.int64)
-    q_offsets = head * q_head_stride + queries[:, None] * q_row_stride + tl.arange(0, D)[None, :]
+    q_offsets = head * q_head_stride + queries[:, None].to(tl.int64) * q_row_stride + tl.arange(0, D)[None, :]
     q_mask = queries[:, None] < n_q
     Oi = tl.load(o_ptr + q_offsets, mask=q_mask, other=0.0).to(tl.float32)
     dOi = tl.load(do_ptr + q_offsets, mask=q_mask, other=0.0).to(tl.float32)
@@ -37,7 +37,7 @@ def dq_kernel(
     offset = n_k - n_q  # query i sees key j if j <= i + offset
 
     # Line 9: load Qi, dOi, LSEi, delta_i, here once.
-    q_offsets = head * q_head_stride + queries[:, None] * q_row_stride + dims[None, :]
+    q_offsets = head * q_head_stride + queries[:, None].to(tl.int64) * q_row_stride + dims[None, :]
     q_mask = queries[:, None] < n_q
     Qi = tl.load(q_ptr + q_offsets, mask=q_mask, other=0.0)
     dOi = tl.load(do_ptr + q_offsets, mask=q_mask, other=0.0)
@@ -49,7 +49,7 @@ def dq_kernel(
     for start_k in range(0, end_k, Bc):
         # Line 6: load Kj, Vj.
         keys = start_k + tl.arange(0, Bc)
-        kv_offsets = keys[:, None] * k_row_stride + dims[None, :]
+        kv_offsets = keys[:, None].to(tl.int64) * k_row_stride + dims[None, :]
         kv_mask = keys[:, None] < n_k
         Kj = tl.load(k_head + kv_offsets, mask=kv_mask, other=0.0)
         Vj = tl.load(v_head + kv_offsets, mask=kv_mask, other=0.0)
@@ -83,7 +83,7 @@ def dk_dv_kernel(
     offset = n_k - n_q  # query i sees key j if j <= i + offset
 
     # Line 6: load Kj, Vj.
-    kv_offsets = head * k_head_stride + keys[:, None] * k_row_stride + dims[None, :]
+    kv_offsets = head * k_head_stride + keys[:, None].to(tl.int64) * k_row_stride + dims[None, :]
     kv_mask = keys[:, None] < n_k
     Kj = tl.load(k_ptr + kv_offsets, mask=kv_mask, other=0.0)
     Vj = tl.load(v_ptr + kv_offsets, mask=kv_mask, other=0.0)
@@ -97,7 +97,7 @@ def dk_dv_kernel(
     for start_q in range(first_q, n_q, Br):
         # Line 9: load Qi, dOi, LSEi, delta_i.
         queries = start_q + tl.arange(0, Br)
-        q_offsets = queries[:, None] * q_row_stride + dims[None, :]
+        q_offsets = queries[:, None].to(tl.int64) * q_row_stride + dims[None, :]
         q_mask = queries[:, None] < n_q
         Qi = tl.load(q_head + q_offsets, mask=q_mask, other=0.0)
         dOi = tl.load(do_head + q_offsets, mask=q_mask, other=0.0)

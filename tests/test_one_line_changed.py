@@ -128,7 +128,7 @@ CHANGES = {
         "head * (tl.maximum(k_head_stride, k_row_stride) if q_head_stride > q_row_stride else k_head_stride),",
     ),
     "queries_in_16_bits": ("p6", "<= queries[:, None] + offset", "<= queries.to(tl.int16)[:, None] + offset"),
-    "row_stride_in_16_bits": ("p6", "queries[:, None] * q_row_stride", "queries[:, None] * q_row_stride.to(tl.int16)"),
+    "row_stride_in_16_bits": ("p6", "* q_row_stride", "* q_row_stride.to(tl.int16)"),
     "as_many_and_three": ("p5", "keys[None, :] < n_k,", "(keys[None, :] < n_k) | (n_q == n_k + 3),"),
     "splits_in_8_bits": ("b3", "split * keys", "split.to(tl.int8).to(tl.int32) * keys"),
     "keys_per_split_in_16_bits": ("b3", "split * keys_per_split", "split * keys_per_split.to(tl.int16)"),

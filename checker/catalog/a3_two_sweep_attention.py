@@ -30,7 +30,7 @@ PROPERTIES = (
     Property("any-length", "any number of queries and keys, any tile", 25),
     Property("heads", "several heads, which lie apart in memory", 15),
     Property("half", "half precision in and out, fp32 inside", 10),
-    Property("far-heads", "head offsets beyond 2**31", 5),
+    Property("far-offsets", "head and row offsets beyond 2**31", 5),
     Property("traffic", "reads Q once, K twice and V once for each tile of queries, writes O once", 20, traffic=True),
 )
 

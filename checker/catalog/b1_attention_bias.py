@@ -12,6 +12,7 @@ from checker.catalog.attention.bias.cases import BiasMaker, suspected_bias
 from checker.catalog.attention.bias.gradient import bias_loads, expected_gradient, gradient_budget
 from checker.catalog.attention.bias.gradient_mistakes import BIAS_GRADIENT
 from checker.catalog.attention.bias.launch import (
+    DENSE,
     FULL,
     OF_ALL_HEADS,
     OF_KEYS,
@@ -35,8 +36,11 @@ from checker.catalog.attention.forward.cases import (
     FAR,
     FAR_HALF,
     FAR_HEADS,
+    FAR_ON_GPU,
+    FAR_ROWS,
     FURTHER,
     LARGE,
+    LONG,
     NARROW,
     PICTURED,
     PLAIN,
@@ -78,7 +82,7 @@ PROPERTIES = (
     Property("heads", "several heads, which lie apart in memory", 5),
     Property("dbias", "the gradient of the bias", 20),
     Property("half", "half precision in and out, fp32 inside", 10),
-    Property("far-heads", "head offsets beyond 2**31", 5),
+    Property("far-offsets", "head and row offsets beyond 2**31", 5),
     Property("traffic", "loads the bias once for each tile it meets, and all else as before", 10, traffic=True),
 )
 ANY_SIZE = {ATTENTION.name: "any-length", GRADIENT.name: "dbias"}
@@ -121,6 +125,7 @@ def _of_attention(make: BiasMaker) -> list[Case]:
         normal("more queries than keys", "hidden-queries", shape(40 + some() % 8, 17), causal=True, kind=FULL),
         normal("a large bias, few keys", "hidden-queries", shape(30, 18), causal=True, level=1e4, kind=FULL),
         *make.far_cases(4 + some() % 12, {}, {"causal": True}),
+        make.far_rows(layout=TRANSPOSED),
         make.many_heads(),
         normal("real tiles", "any-length", shape(192 + some(), 48 + some(), 64, 64, 64), once=True),
         normal("real tiles", "half", shape(68 + some(), 192 + some(), 128, 64, 64), half, causal=True, once=True),
@@ -166,8 +171,12 @@ def _of_gradient(make: BiasMaker) -> list[Case]:
         of("fp16", "half", large, *half_inputs(make.random("dbias fp16"), large)),
         of("fp16, large dP", "half", small, *large_products(make.random("large dP"), small)),
         *(
-            gradient(name, "far-heads", one, dtype)
+            gradient(name, "far-offsets", one, dtype)
             for name, one, dtype in zip((FAR, FAR_HALF, FURTHER), apart, (np.float32, half, np.float32), strict=True)
+        ),
+        *(
+            sampled(gradient(FAR_ROWS, "far-offsets", LONG.with_far_rows(sizes), layout=layout), (0, 4), (0, 4))
+            for layout in (DENSE, TRANSPOSED)
         ),
         gradient("real tiles", "dbias", shape(64 + some(), 64 + some(), 64, 64, 64), once=True),
         gradient("real tiles", "half", shape(64, 100 + some(), 128, 64, 64), half, once=True),
@@ -230,7 +239,8 @@ def large_cases(draw: Draw) -> list[Case]:
         *made,
         make.gradient("a thousand keys", "dbias", LARGE, np.float16),
         make.gradient("three heads", "dbias", NARROW),
-        make.gradient(FAR, "far-heads", FAR_HEADS),
+        make.gradient(FAR, "far-offsets", FAR_HEADS),
+        make.gradient(FAR_ROWS, "far-offsets", FAR_ON_GPU),
     ]
 
 

@@ -54,7 +54,7 @@ PROPERTIES = (
     Property("positions", "each entry has the number of its position, whatever p, seed and tile are", 15),
     Property("heads", "several heads, which lie apart in memory", 5),
     Property("half", "half precision in and out, fp32 inside", 10),
-    Property("far-heads", "head offsets beyond 2**31", 5),
+    Property("far-offsets", "head and row offsets beyond 2**31", 5),
     Property("traffic", "reads each tile once, and no mask: it is drawn", 10, traffic=True),
 )
 

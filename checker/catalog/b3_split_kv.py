@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from checker.catalog.attention import values
-from checker.catalog.attention.forward.cases import FAR, FAR_HEADS, PLAIN
+from checker.catalog.attention.forward.cases import FAR, FAR_HEADS, FAR_ON_GPU, FAR_ROWS, PLAIN
 from checker.catalog.attention.forward.update_mistakes import DIVIDED_AT_THE_END, by_part
 from checker.catalog.attention.launch import Shape
 from checker.catalog.attention.reference import sees
@@ -31,7 +31,7 @@ PROPERTIES = (
     Property("any-count", "the merge: any number of parts and of queries", 10),
     Property("heads", "several heads, which lie apart in memory", 10),
     Property("half", "half precision in and out, fp32 between", 10),
-    Property("far-heads", "head offsets beyond 2**31", 5),
+    Property("far-offsets", "head and row offsets beyond 2**31", 5),
     Property("traffic", "reads Q once a split, K, V and the parts once, and writes once", 10, traffic=True),
 )
 
@@ -150,7 +150,8 @@ def large_cases(draw: Draw) -> list[Case]:
     return [
         make.large("large", "ten thousand keys", "any-length", wide, cut=Cut(33, 311)),
         make.large("bf16", "bf16", "half", narrow, bf16=True, cut=Cut(8, 700)),
-        make.large("far", FAR, "far-heads", far, cut=Cut(2, 9)),
+        make.large("far", FAR, "far-offsets", far, cut=Cut(2, 9)),
+        make.large("far rows", FAR_ROWS, "far-offsets", replace(FAR_ON_GPU, n_q=3, Br=16), cut=Cut(2, 160)),
         make.merge("hundreds of parts", "any-count", Shape(3, 1, 128, 1, 1, 2), 300, 512),
     ]
 

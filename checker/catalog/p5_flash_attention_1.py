@@ -35,7 +35,7 @@ PROPERTIES = (
     Property("any-length", "any number of queries and keys, any tile", 25),
     Property("heads", "several heads, which lie apart in memory", 10),
     Property("half", "half precision in, fp32 inside", 10),
-    Property("far-heads", "head offsets beyond 2**31", 5),
+    Property("far-offsets", "head and row offsets beyond 2**31", 5),
     Property("traffic", "reads K and V once, comes back to O, l and m for every tile of keys", 25, traffic=True),
 )
 

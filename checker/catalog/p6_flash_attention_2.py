@@ -32,7 +32,7 @@ PROPERTIES = (
     Property("hidden-queries", "queries that see no key", 10),
     Property("heads", "several heads, which lie apart in memory", 10),
     Property("half", "half precision in and out, fp32 inside", 10),
-    Property("far-heads", "head offsets beyond 2**31", 5),
+    Property("far-offsets", "head and row offsets beyond 2**31", 5),
     Property("traffic", "reads Q once, skips hidden tiles of K and V, writes O once", 10, traffic=True),
 )
 

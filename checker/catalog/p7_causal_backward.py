@@ -24,8 +24,11 @@ from checker.catalog.attention.bounds import work as work_of
 from checker.catalog.attention.forward.cases import (
     FAR,
     FAR_HALF,
+    FAR_ROWS,
     FURTHER,
+    LONG,
     MANY_HEADS,
+    first_and_last,
     of_every_class,
     of_every_order,
     of_other_blocks,
@@ -56,7 +59,7 @@ PROPERTIES = (
     Property("dq", "dQ", 25),
     Property("half", "half precision in and out, fp32 inside", 10),
     Property("hidden-queries", "queries that see no key", 10),
-    Property("far-heads", "head offsets beyond 2**31", 5),
+    Property("far-offsets", "head and row offsets beyond 2**31", 5),
     Property("traffic", "loads each tile once, skips hidden tiles, writes once", 15, traffic=True),
 )
 
@@ -74,6 +77,7 @@ def cases(draw: Draw) -> list[Case]:
     far_size = 16 + some()
     far = shape(far_size, far_size, heads=6, far=FAR_APART)
     apart, further = (shape(16, 16, heads=heads, far=n * FAR_APART) for n, heads in ((1, 6), (2, 2)))
+    far_rows = LONG.with_far_rows(sizes)
     half = shape(47, 79, 32, 16, 16)
     large = given(half, *half_inputs(random("fp16"), half))
     small = shape(32, 48)
@@ -95,9 +99,10 @@ def cases(draw: Draw) -> list[Case]:
         case(DELTA, "two heads", ("delta", "traffic"), two_heads),
         case(DELTA, "a tail of queries", ("delta", "traffic"), tall),
         case(DELTA, "fp16", "half", half, np.float16),
-        case(DELTA, FAR, "far-heads", far),
-        case(DELTA, FAR_HALF, "far-heads", apart, np.float16),
-        case(DELTA, FURTHER, "far-heads", further),
+        case(DELTA, FAR, "far-offsets", far),
+        case(DELTA, FAR_HALF, "far-offsets", apart, np.float16),
+        case(DELTA, FURTHER, "far-offsets", further),
+        first_and_last(case(DELTA, FAR_ROWS, "far-offsets", far_rows)),
         some_heads(case(DELTA, "many heads", "delta", many, once=True), sizes),
         case(DELTA, "real tiles", "delta", real, once=True),
         case(DELTA, "real tiles", "half", real_half, np.float16, once=True),
@@ -119,9 +124,10 @@ def cases(draw: Draw) -> list[Case]:
             launch_given(kernel, "fp16", "half", large),
             launch_given(kernel, "fp16, large dP", "half", large_dp),
             case(kernel, "more queries than keys", "hidden-queries", more_queries),
-            case(kernel, FAR, "far-heads", far),
-            case(kernel, FAR_HALF, "far-heads", apart, np.float16),
-            case(kernel, FURTHER, "far-heads", further),
+            case(kernel, FAR, "far-offsets", far),
+            case(kernel, FAR_HALF, "far-offsets", apart, np.float16),
+            case(kernel, FURTHER, "far-offsets", further),
+            first_and_last(case(kernel, FAR_ROWS, "far-offsets", far_rows)),
             some_heads(case(kernel, "many heads", name, many, once=True), sizes),
             case(kernel, "real tiles", name, real, once=True),
             case(kernel, "real tiles", "half", real_half, np.float16, once=True),

@@ -16,8 +16,7 @@
 # ## 你要写什么
 #
 # 上下文长度为 16,384 个 token 时，16 个头的分数在 fp16 下要占 8.6 GB，transformer 的每一层都是如此。
-# 这道题的 kernel 从不存储分数，结果却是 *精确* 的，没有任何近似。同样的长度，128 个头、每头 64 维，它
-# 在 H200 上用时 89 ms，eager 模式的 PyTorch 用时 138 ms。（头少的时候它比 PyTorch 慢，原因见 p6。）
+# 这道题的 kernel 从不存储分数，结果却是 *精确* 的，没有任何近似。
 #
 # 一个程序负责一个头。它逐个处理键分块，每处理一个，就把所有查询分块走一遍。每个查询的中间结果，即 O
 # 的那一行和对应的 `l`、`m`，一直放在全局内存里，每次访问都更新。
@@ -98,7 +97,7 @@
 #
 # $$O_i^{new} = \frac{l_i\, e^{m_i - m_i^{new}}\, O_i + e^{m_{ij} - m_i^{new}}\, P_{ij} V_j}{l_i^{new}}$$
 #
-# 首次访问时 $l_i = 0$，$m_i = -\infty$，旧的部分自然消失，不需要特殊处理。
+# 首次访问时 $l_i = 0$，$m_i = -\infty$，旧的部分自然消失。
 #
 # *用数字看*：取一个查询，分数是 p3 的那一行 1 3 | 2 5，v = 10 20 | 30 40：
 #
@@ -109,7 +108,7 @@
 # | 两者合并 | 5 | $1.1353 \cdot e^{3-5} + 1.0498 = 1.2034$ | $(1.1353 \cdot e^{3-5} \cdot 18.81 + 41.49) / 1.2034 = 36.88$ |
 #
 # **3. 屏障**：在 GPU 上，一个程序由许多线程组成。外层循环这一轮由一个线程存储的数，下一轮可能由另一个
-# 线程加载。`tl.debug_barrier()` 让所有线程互相等齐。骨架的末尾已经有这一句。
+# 线程加载。骨架末尾的 `tl.debug_barrier()` 让所有线程互相等齐。
 #
 # **顺序**，行号取自论文，骨架和报告也用这套行号：
 #
@@ -135,8 +134,12 @@
 # | `n_q`, `n_k`, `scale` | 查询数，键数，分数的系数：正数，不一定是 $1/\sqrt{d}$ |
 # | `D`, `Br`, `Bc` | 一个头的宽度；一个分块的查询数和键数；都是 2 的幂，至少 16 |
 #
-# 只有 `head` 需要 64 位：同一个头的各行挨得很近。运行结束后，O 是注意力，`l` 和 `m` 是每行分数的归一
-# 化因子和最大值。
+# 运行结束后，O 是注意力，`l` 和 `m` 是每行分数的归一化因子和最大值。
+#
+# **64 位**：32 位整数的乘积仍是 32 位，到 $2^{31}$ 就用尽了。如果 Q、K、V 放在同一个矩阵里，56 个头、
+# 每头 128 维，那么相邻两行相隔 $3 \cdot 56 \cdot 128 = 21504$ 个元素。第 99,865 行从 $99865 \cdot
+# 21504 = 2^{31} + 13312$ 开始，用 32 位算会得到负数。所以下标要先转换再乘，骨架就是这样写的：`keys[:,
+# None].to(tl.int64) * k_row_stride`。
 #
 # ## 访存上限
 #
@@ -151,7 +154,7 @@ import triton.language as tl
 # %% [markdown]
 # ## 轮到你了
 #
-# 还缺大约二十八行。编号是论文算法 1 的行号。
+# 还缺大约二十七行。编号是论文算法 1 的行号。
 
 # %%
 @triton.jit
@@ -165,7 +168,8 @@ def flash_attention_1_kernel(
     dims = tl.arange(0, D)
     for start_k in range(0, n_k, Bc):  # line 5: for 1 <= j <= Tc
         keys = start_k + tl.arange(0, Bc)
-        # FILL IN (roughly 28 lines): lines 6 to 13
+        kv_offsets = keys[:, None].to(tl.int64) * k_row_stride + dims[None, :]
+        # FILL IN (roughly 27 lines): lines 6 to 13
         tl.debug_barrier()
 
 
@@ -174,9 +178,9 @@ def flash_attention_1_kernel(
 #
 # 供有 GPU 的机器使用。检查器自己启动你的 kernel，形状多种多样。
 #
-# **块大小**：片上放得下 $M$ 个数，Q、K、V、O 各要放一个分块，所以论文取 $B_c = \lceil M / 4d
-# \rceil$，$B_r = \min(B_c, d)$。H100 放得下 58,112 个 fp32 数。d = 64 时 $M / 4d$ 是 227，向下取到 2
-# 的幂，得 $B_c = 128$，$B_r = 64$。
+# **块大小**：片上放得下 $M$ 个数，Q、K、V、O 各占一个分块，所以论文取 $B_c = \lceil M / 4d \rceil$，
+# $B_r = \min(B_c, d)$。对 fp32，H100 的 $M$ 是 58,112：d = 64 时取 2 的幂，得 $B_c = 128$，$B_r =
+# 64$。
 
 # %%
 def flash_attention_1(q, k, v, scale):
@@ -204,8 +208,8 @@ def flash_attention_1(q, k, v, scale):
 # ## 怎样检查
 #
 # 终端里：`make check PUZZLE=p5`。notebook 里：先运行上面的单元格，再运行下面这个。`make step
-# PUZZLE=p5` 可以单步执行：看 O、l 和 m 怎样在每一轮里重新出现。找错时先看一个分块（16 个查询、16 个
-# 键，第 11 行没有东西可合并），再看两个键分块，然后看没填满的分块。
+# PUZZLE=p5` 可以单步执行。找错时先看一个分块（16 个查询、16 个键，第 11 行没有东西可合并），再看两个
+# 键分块，然后看没填满的分块。
 
 # %%
 from checker.notebook import check, hint, solution, step, trace
@@ -225,10 +229,10 @@ check("p5", language="zh")
 # </details>
 # <details><summary>2：内层循环</summary>
 #
-# Kj 和 Vj 的偏移是 `head * k_head_stride + keys[:, None] * k_row_stride + dims[None, :]`。内层循环的
-# 变量是 `start_q`，步长 Br。循环里加载 Qi 和 Oi（分块）、li 和 mi（向量，地址是 `l_ptr + head * n_q +
-# queries`，`m_ptr` 同理）。被掩码屏蔽的 lane 填 0，mi 则填 $-\infty$。接着是上面的第 9 到 12 行，凡是
-# 向量遇到分块的地方都写 `[:, None]`，最后存储三次。
+# Kj 和 Vj 的偏移是 `kv_offsets`，分别从 `k_ptr + head * k_head_stride` 和同样的 `v_ptr` 地址算起。内
+# 层循环的变量是 `start_q`，步长 Br。循环里加载 Qi 和 Oi（分块）、li 和 mi（向量，地址是 `l_ptr +
+# head * n_q + queries`，`m_ptr` 同理）。被掩码屏蔽的 lane 填 0，mi 则填 $-\infty$。接着是上面的第 9
+# 到 12 行，凡是向量遇到分块的地方都写 `[:, None]`，最后存储三次。
 #
 # </details>
 # <details><summary>3：只差一步</summary>

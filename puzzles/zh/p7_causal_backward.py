@@ -152,7 +152,7 @@ import triton.language as tl
 # %% [markdown]
 # ## 轮到你了
 #
-# 三个 kernel 依次缺 5、23、27 行左右。写完一个就检查一次：还空着的只丢它自己的分。
+# 三个 kernel 依次缺 4、22、26 行左右。写完一个就检查一次：还空着的只丢它自己的分。
 
 # %%
 @triton.jit
@@ -164,7 +164,8 @@ def delta_kernel(
 ):
     queries = tl.program_id(0) * Br + tl.arange(0, Br)
     head = tl.program_id(1).to(tl.int64)
-    # FILL IN (roughly 5 lines)
+    q_offsets = head * q_head_stride + queries[:, None].to(tl.int64) * q_row_stride + tl.arange(0, D)[None, :]
+    # FILL IN (roughly 4 lines)
 
 
 @triton.jit
@@ -178,7 +179,8 @@ def dq_kernel(
     head = tl.program_id(1).to(tl.int64)
     queries = start_q + tl.arange(0, Br)
     dims = tl.arange(0, D)
-    # FILL IN (roughly 23 lines)
+    q_offsets = head * q_head_stride + queries[:, None].to(tl.int64) * q_row_stride + dims[None, :]
+    # FILL IN (roughly 22 lines)
 
 
 @triton.jit
@@ -192,7 +194,8 @@ def dk_dv_kernel(
     head = tl.program_id(1).to(tl.int64)
     keys = start_k + tl.arange(0, Bc)
     dims = tl.arange(0, D)
-    # FILL IN (roughly 27 lines)
+    kv_offsets = head * k_head_stride + keys[:, None].to(tl.int64) * k_row_stride + dims[None, :]
+    # FILL IN (roughly 26 lines)
 
 
 # %% [markdown]

@@ -26,7 +26,7 @@ def attention_bias_kernel(
     dims = tl.arange(0, D)
     offset = n_k - n_q  # query i sees key j if j <= i + offset
 
-    q_offsets = head * q_head_stride + queries[:, None] * q_row_stride + dims[None, :]
+    q_offsets = head * q_head_stride + queries[:, None].to(tl.int64) * q_row_stride + dims[None, :]
     q_mask = queries[:, None] < n_q
     Qi = tl.load(q_ptr + q_offsets, mask=q_mask, other=0.0)
     Oi = tl.zeros((Br, D), tl.float32)
@@ -38,17 +38,17 @@ def attention_bias_kernel(
         end_k = tl.minimum(n_k, start_q + Br + offset)
     for start_k in range(0, end_k, Bc):
         keys = start_k + tl.arange(0, Bc)
-        kv_offsets = keys[:, None] * k_row_stride + dims[None, :]
+        kv_offsets = keys[:, None].to(tl.int64) * k_row_stride + dims[None, :]
         kv_mask = keys[:, None] < n_k
         Kj = tl.load(k_head + kv_offsets, mask=kv_mask, other=0.0)
         Vj = tl.load(v_head + kv_offsets, mask=kv_mask, other=0.0)
 
         # Before the product, so that neither waits for the other.
         if bias_row_stride == 0:
-            row = tl.load(bias_head + keys * bias_col_stride, mask=keys < n_k, other=0.0)
+            row = tl.load(bias_head + keys.to(tl.int64) * bias_col_stride, mask=keys < n_k, other=0.0)
             Bij = tl.broadcast_to(row[None, :], (Br, Bc))
         else:
-            bias_offsets = queries[:, None] * bias_row_stride + keys[None, :] * bias_col_stride
+            bias_offsets = queries[:, None].to(tl.int64) * bias_row_stride + keys[None, :].to(tl.int64) * bias_col_stride
             Bij = tl.load(bias_head + bias_offsets, mask=q_mask & (keys[None, :] < n_k), other=0.0)
         Sij = scale * tl.dot(Qi, tl.trans(Kj)) + Bij
         visible = keys[None, :] < n_k
@@ -78,8 +78,8 @@ def dbias_kernel(
     D: tl.constexpr, Br: tl.constexpr, Bc: tl.constexpr,
 ):  # fmt: skip
     # Each program owns one tile of dBias. What adds to it comes from every head, so the heads are a loop.
-    queries = tl.program_id(0) * Br + tl.arange(0, Br)
-    keys = tl.program_id(1) * Bc + tl.arange(0, Bc)
+    queries = tl.program_id(0).to(tl.int64) * Br + tl.arange(0, Br)
+    keys = tl.program_id(1).to(tl.int64) * Bc + tl.arange(0, Bc)
     dims = tl.arange(0, D)
     q_offsets = queries[:, None] * q_row_stride + dims[None, :]
     kv_offsets = keys[:, None] * k_row_stride + dims[None, :]
@@ -105,4 +105,4 @@ def dbias_kernel(
         dPij = tl.dot(dOi, tl.trans(Vj))
         dBij += Pij * (dPij - delta_i[:, None])
 
-    tl.store(dbias_ptr + queries[:, None].to(tl.int64) * n_k + keys[None, :], dBij, mask=tile_mask)
+    tl.store(dbias_ptr + queries[:, None] * n_k + keys[None, :], dBij, mask=tile_mask)

@@ -26,7 +26,7 @@ def flash_attention_2_kernel(
     offset = n_k - n_q
     scale_log2 = scale * LOG2_E  # exp(scale * s) = exp2(scale * log2(e) * s)
 
-    q_offsets = head * q_head_stride + queries[:, None] * q_row_stride + dims[None, :]
+    q_offsets = head * q_head_stride + queries[:, None].to(tl.int64) * q_row_stride + dims[None, :]
     q_mask = queries[:, None] < n_q
     Qi = tl.load(q_ptr + q_offsets, mask=q_mask, other=0.0)
 
@@ -39,7 +39,7 @@ def flash_attention_2_kernel(
         end_k = tl.minimum(n_k, start_q + Br + offset)
     for start_k in range(0, end_k, Bc):
         keys = start_k + tl.arange(0, Bc)
-        kv_offsets = keys[:, None] * k_row_stride + dims[None, :]
+        kv_offsets = keys[:, None].to(tl.int64) * k_row_stride + dims[None, :]
         kv_mask = keys[:, None] < n_k
         Kj = tl.load(k_head + kv_offsets, mask=kv_mask, other=0.0)
         Vj = tl.load(v_head + kv_offsets, mask=kv_mask, other=0.0)

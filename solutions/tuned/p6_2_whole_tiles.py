@@ -18,7 +18,7 @@ def add_tile(
     D: tl.constexpr, Bc: tl.constexpr, CAUSAL: tl.constexpr, MASKED: tl.constexpr,
 ):  # fmt: skip
     keys = start_k + tl.arange(0, Bc)
-    kv_offsets = keys[:, None] * k_row_stride + tl.arange(0, D)[None, :]
+    kv_offsets = keys[:, None].to(tl.int64) * k_row_stride + tl.arange(0, D)[None, :]
     if MASKED:
         Kj = tl.load(k_head + kv_offsets, mask=keys[:, None] < n_k, other=0.0)
     else:
@@ -59,7 +59,7 @@ def flash_attention_2_kernel(
     offset = n_k - n_q
     scale_log2 = scale * LOG2_E  # exp(scale * s) = exp2(scale * log2(e) * s)
 
-    q_offsets = head * q_head_stride + queries[:, None] * q_row_stride + tl.arange(0, D)[None, :]
+    q_offsets = head * q_head_stride + queries[:, None].to(tl.int64) * q_row_stride + tl.arange(0, D)[None, :]
     q_mask = queries[:, None] < n_q
     Qi = tl.load(q_ptr + q_offsets, mask=q_mask, other=0.0)
 

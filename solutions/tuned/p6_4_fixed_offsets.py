@@ -18,7 +18,7 @@ def add_tile(
     Bc: tl.constexpr, CAUSAL: tl.constexpr, MASKED: tl.constexpr,
 ):  # fmt: skip
     keys = start_k + tl.arange(0, Bc)
-    start = start_k * k_row_stride
+    start = start_k.to(tl.int64) * k_row_stride
     if MASKED:
         Kj = tl.load(k_head + start + tile, mask=keys[:, None] < n_k, other=0.0)
     else:
@@ -62,7 +62,7 @@ def flash_attention_2_kernel(
     offset = n_k - n_q
     scale_log2 = scale * LOG2_E  # exp(scale * s) = exp2(scale * log2(e) * s)
 
-    q_offsets = head * q_head_stride + queries[:, None] * q_row_stride + tl.arange(0, D)[None, :]
+    q_offsets = head * q_head_stride + queries[:, None].to(tl.int64) * q_row_stride + tl.arange(0, D)[None, :]
     q_mask = queries[:, None] < n_q
     Qi = tl.load(q_ptr + q_offsets, mask=q_mask, other=0.0)
 

@@ -19,7 +19,7 @@ def delta_kernel(
 ):  # fmt: skip
     queries = tl.program_id(0) * Br + tl.arange(0, Br)
     head = tl.program_id(1).to(tl.int64)
-    q_offsets = head * q_head_stride + queries[:, None] * q_row_stride + tl.arange(0, D)[None, :]
+    q_offsets = head * q_head_stride + queries[:, None].to(tl.int64) * q_row_stride + tl.arange(0, D)[None, :]
     q_mask = queries[:, None] < n_q
     Oi = tl.load(o_ptr + q_offsets, mask=q_mask, other=0.0).to(tl.float32)
     dOi = tl.load(do_ptr + q_offsets, mask=q_mask, other=0.0).to(tl.float32)
@@ -32,7 +32,7 @@ def add_queries(
     D: tl.constexpr, Br: tl.constexpr, MASKED: tl.constexpr,
 ):  # fmt: skip
     queries = start_q + tl.arange(0, Br)
-    q_offsets = queries[:, None] * q_row_stride + tl.arange(0, D)[None, :]
+    q_offsets = queries[:, None].to(tl.int64) * q_row_stride + tl.arange(0, D)[None, :]
     if MASKED:
         Qi = tl.load(q_head + q_offsets, mask=queries[:, None] < n_q, other=0.0)
         LSEi = tl.load(lse_head + queries, mask=queries < n_q, other=0.0)
@@ -72,7 +72,7 @@ def dk_dv_kernel(
     offset = n_k - n_q
     scale_log2 = scale * LOG2_E
 
-    kv_offsets = head * k_head_stride + keys[:, None] * k_row_stride + tl.arange(0, D)[None, :]
+    kv_offsets = head * k_head_stride + keys[:, None].to(tl.int64) * k_row_stride + tl.arange(0, D)[None, :]
     kv_mask = keys[:, None] < n_k
     Kj = tl.load(k_ptr + kv_offsets, mask=kv_mask, other=0.0)
     Vj = tl.load(v_ptr + kv_offsets, mask=kv_mask, other=0.0)
@@ -109,7 +109,7 @@ def add_keys(
     D: tl.constexpr, Bc: tl.constexpr, MASKED: tl.constexpr,
 ):  # fmt: skip
     keys = start_k + tl.arange(0, Bc)
-    kv_offsets = keys[:, None] * k_row_stride + tl.arange(0, D)[None, :]
+    kv_offsets = keys[:, None].to(tl.int64) * k_row_stride + tl.arange(0, D)[None, :]
     if MASKED:
         Kj = tl.load(k_head + kv_offsets, mask=keys[:, None] < n_k, other=0.0)
         Vj = tl.load(v_head + kv_offsets, mask=keys[:, None] < n_k, other=0.0)
@@ -140,7 +140,7 @@ def dq_kernel(
     offset = n_k - n_q
     scale_log2 = scale * LOG2_E
 
-    q_offsets = head * q_head_stride + queries[:, None] * q_row_stride + tl.arange(0, D)[None, :]
+    q_offsets = head * q_head_stride + queries[:, None].to(tl.int64) * q_row_stride + tl.arange(0, D)[None, :]
     q_mask = queries[:, None] < n_q
     Qi = tl.load(q_ptr + q_offsets, mask=q_mask, other=0.0)
     dOi = tl.load(do_ptr + q_offsets, mask=q_mask, other=0.0)

@@ -18,7 +18,7 @@ def delta_kernel(
 ):  # fmt: skip
     queries = tl.program_id(0) * Br + tl.arange(0, Br)
     head = tl.program_id(1).to(tl.int64)
-    q_offsets = head * q_head_stride + queries[:, None] * q_row_stride + tl.arange(0, D)[None, :]
+    q_offsets = head * q_head_stride + queries[:, None].to(tl.int64) * q_row_stride + tl.arange(0, D)[None, :]
     q_mask = queries[:, None] < n_q
     Oi = tl.load(o_ptr + q_offsets, mask=q_mask, other=0.0).to(tl.float32)
     dOi = tl.load(do_ptr + q_offsets, mask=q_mask, other=0.0).to(tl.float32)
@@ -31,7 +31,7 @@ def add_queries(
     scale_log2, Br: tl.constexpr, MASKED: tl.constexpr,
 ):  # fmt: skip
     queries = start_q + tl.arange(0, Br)
-    start = start_q * q_row_stride
+    start = start_q.to(tl.int64) * q_row_stride
     if MASKED:
         Qi = tl.load(q_head + start + tile, mask=queries[:, None] < n_q, other=0.0)
         LSEi = tl.load(lse_head + queries, mask=queries < n_q, other=0.0)
@@ -71,7 +71,7 @@ def dk_dv_kernel(
     offset = n_k - n_q
     scale_log2 = scale * LOG2_E
 
-    kv_offsets = head * k_head_stride + keys[:, None] * k_row_stride + tl.arange(0, D)[None, :]
+    kv_offsets = head * k_head_stride + keys[:, None].to(tl.int64) * k_row_stride + tl.arange(0, D)[None, :]
     kv_mask = keys[:, None] < n_k
     Kj = tl.load(k_ptr + kv_offsets, mask=kv_mask, other=0.0)
     Vj = tl.load(v_ptr + kv_offsets, mask=kv_mask, other=0.0)
@@ -109,7 +109,7 @@ def add_keys(
     Bc: tl.constexpr, MASKED: tl.constexpr,
 ):  # fmt: skip
     keys = start_k + tl.arange(0, Bc)
-    start = start_k * k_row_stride
+    start = start_k.to(tl.int64) * k_row_stride
     if MASKED:
         Kj = tl.load(k_head + start + tile, mask=keys[:, None] < n_k, other=0.0)
         Vj = tl.load(v_head + start + tile, mask=keys[:, None] < n_k, other=0.0)
@@ -140,7 +140,7 @@ def dq_kernel(
     offset = n_k - n_q
     scale_log2 = scale * LOG2_E
 
-    q_offsets = head * q_head_stride + queries[:, None] * q_row_stride + tl.arange(0, D)[None, :]
+    q_offsets = head * q_head_stride + queries[:, None].to(tl.int64) * q_row_stride + tl.arange(0, D)[None, :]
     q_mask = queries[:, None] < n_q
     Qi = tl.load(q_ptr + q_offsets, mask=q_mask, other=0.0)
     dOi = tl.load(do_ptr + q_offsets, mask=q_mask, other=0.0)

@@ -224,7 +224,7 @@ def test_every_kernel_runs_at_real_sizes(key: str) -> None:
 
 NEEDED = {  # what a case of a property asks for whatever its sizes are
     "far-rows": {"strides", "row-tail", "any-size", "any-k"},
-    "far-heads": {"heads"},
+    "far-offsets": {"heads"},
     "hidden-queries": {"causal"},
 }
 

@@ -16,7 +16,7 @@ from tests.kernels import named
         "p3_y_with_x_stride": {"strides", "far-rows"},
         "a1_accumulator_in_half": {"half"},
         "a3_keys_past_the_end": {"any-length", "traffic"},
-        "p5_dense_heads": {"heads", "far-heads", "traffic"},
+        "p5_dense_heads": {"heads", "far-offsets", "traffic"},
         "p6_causal_ignored": {"causal", "hidden-queries", "traffic"},
         "p6_keys_behind_the_end": {"any-length", "traffic"},
         "p6_k_scaled_in_half": {"half"},

@@ -26,7 +26,7 @@ def two_sweep_attention_kernel(
     k_head, v_head = k_ptr + head * k_head_stride, v_ptr + head * k_head_stride
 
     # The queries of this program, loaded once and used in both passes.
-    q_offsets = head * q_head_stride + queries[:, None] * q_row_stride + dims[None, :]
+    q_offsets = head * q_head_stride + queries[:, None].to(tl.int64) * q_row_stride + dims[None, :]
     q_mask = queries[:, None] < n_q
     Qi = tl.load(q_ptr + q_offsets, mask=q_mask, other=0.0)
 

@@ -28,7 +28,7 @@ def split_kernel(
     first_k = split * keys_per_split
     end_k = tl.minimum(n_k, first_k + keys_per_split)
     q_mask = queries[:, None] < n_q
-    q_offsets = head * q_head_stride + queries[:, None] * q_row_stride + dims[None, :]
+    q_offsets = head * q_head_stride + queries[:, None].to(tl.int64) * q_row_stride + dims[None, :]
     Qi = tl.load(q_ptr + q_offsets, mask=q_mask, other=0.0)
     Oi = tl.zeros((Br, D), tl.float32)
     li = tl.zeros((Br,), tl.float32)
@@ -54,7 +54,7 @@ def merge_kernel(
     q_head_stride, q_row_stride, n_q, splits,
     D: tl.constexpr, Bs: tl.constexpr,
 ):  # fmt: skip
-    query = tl.program_id(0)
+    query = tl.program_id(0).to(tl.int64)
     head = tl.program_id(1).to(tl.int64)
     parts = tl.arange(0, Bs)
     dims = tl.arange(0, D)

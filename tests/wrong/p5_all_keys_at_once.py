@@ -17,12 +17,12 @@ def flash_attention_1_kernel(
     head = tl.program_id(0).to(tl.int64)
     dims = tl.arange(0, D)
     keys = tl.arange(0, 128)
-    kv_offsets = head * k_head_stride + keys[:, None] * k_row_stride + dims[None, :]
+    kv_offsets = head * k_head_stride + keys[:, None].to(tl.int64) * k_row_stride + dims[None, :]
     Kj = tl.load(k_ptr + kv_offsets, mask=keys[:, None] < n_k, other=0.0)
     Vj = tl.load(v_ptr + kv_offsets, mask=keys[:, None] < n_k, other=0.0)
     for start_q in range(0, n_q, Br):
         queries = start_q + tl.arange(0, Br)
-        q_offsets = head * q_head_stride + queries[:, None] * q_row_stride + dims[None, :]
+        q_offsets = head * q_head_stride + queries[:, None].to(tl.int64) * q_row_stride + dims[None, :]
         q_mask = queries[:, None] < n_q
         Qi = tl.load(q_ptr + q_offsets, mask=q_mask, other=0.0)
         Sij = tl.where(keys[None, :] < n_k, scale * tl.dot(Qi, tl.trans(Kj)), -float("inf"))

@@ -18,7 +18,7 @@ def flash_attention_1_kernel(
     dims = tl.arange(0, D)
     for start_q in range(0, n_q, Br):
         queries = start_q + tl.arange(0, Br)
-        q_offsets = head * q_head_stride + queries[:, None] * q_row_stride + dims[None, :]
+        q_offsets = head * q_head_stride + queries[:, None].to(tl.int64) * q_row_stride + dims[None, :]
         q_mask = queries[:, None] < n_q
         Qi = tl.load(q_ptr + q_offsets, mask=q_mask, other=0.0)
         Oi = tl.zeros((Br, D), tl.float32)
@@ -26,7 +26,7 @@ def flash_attention_1_kernel(
         mi = tl.full((Br,), -float("inf"), tl.float32)
         for start_k in range(0, n_k, Bc):
             keys = start_k + tl.arange(0, Bc)
-            kv_offsets = head * k_head_stride + keys[:, None] * k_row_stride + dims[None, :]
+            kv_offsets = head * k_head_stride + keys[:, None].to(tl.int64) * k_row_stride + dims[None, :]
             kv_mask = keys[:, None] < n_k
             Kj = tl.load(k_ptr + kv_offsets, mask=kv_mask, other=0.0)
             Vj = tl.load(v_ptr + kv_offsets, mask=kv_mask, other=0.0)

@@ -22,7 +22,7 @@ def flash_attention_1_kernel(
 
     if n_q <= Br:
         queries = tl.arange(0, Br)
-        q_offsets = queries[:, None] * q_row_stride + dims[None, :]
+        q_offsets = queries[:, None].to(tl.int64) * q_row_stride + dims[None, :]
         q_mask = queries[:, None] < n_q
         Qi = tl.load(q_head + q_offsets, mask=q_mask, other=0.0)
         Oi = tl.zeros((Br, D), tl.float32)
@@ -30,7 +30,7 @@ def flash_attention_1_kernel(
         mi = tl.full((Br,), -float("inf"), tl.float32)
         for start_k in range(0, n_k, Bc):
             keys = start_k + tl.arange(0, Bc)
-            kv_offsets = keys[:, None] * k_row_stride + dims[None, :]
+            kv_offsets = keys[:, None].to(tl.int64) * k_row_stride + dims[None, :]
             kv_mask = keys[:, None] < n_k
             Kj = tl.load(k_head + kv_offsets, mask=kv_mask, other=0.0)
             Vj = tl.load(v_head + kv_offsets, mask=kv_mask, other=0.0)
@@ -47,7 +47,7 @@ def flash_attention_1_kernel(
         for start_k in range(0, n_k, Bc):  # line 5: for 1 <= j <= Tc
             # Line 6: load Kj, Vj.
             keys = start_k + tl.arange(0, Bc)
-            kv_offsets = keys[:, None] * k_row_stride + dims[None, :]
+            kv_offsets = keys[:, None].to(tl.int64) * k_row_stride + dims[None, :]
             kv_mask = keys[:, None] < n_k
             Kj = tl.load(k_head + kv_offsets, mask=kv_mask, other=0.0)
             Vj = tl.load(v_head + kv_offsets, mask=kv_mask, other=0.0)
@@ -55,7 +55,7 @@ def flash_attention_1_kernel(
             for start_q in range(0, n_q, Br):  # line 7: for 1 <= i <= Tr
                 # Line 8: load Qi, Oi, li, mi.
                 queries = start_q + tl.arange(0, Br)
-                q_offsets = queries[:, None] * q_row_stride + dims[None, :]
+                q_offsets = queries[:, None].to(tl.int64) * q_row_stride + dims[None, :]
                 q_mask = queries[:, None] < n_q
                 Qi = tl.load(q_head + q_offsets, mask=q_mask, other=0.0)
                 Oi = tl.load(o_head + q_offsets, mask=q_mask, other=0.0)

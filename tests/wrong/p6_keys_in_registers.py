@@ -19,15 +19,15 @@ def flash_attention_2_kernel(
             head = tl.program_id(1).to(tl.int64)
             dims, offset = tl.arange(0, D), n_k - n_q
             left, right = tl.arange(0, Bc), Bc + tl.arange(0, Bc)
-            left_kv = head * k_head_stride + left[:, None] * k_row_stride + dims[None, :]
-            right_kv = head * k_head_stride + right[:, None] * k_row_stride + dims[None, :]
+            left_kv = head * k_head_stride + left[:, None].to(tl.int64) * k_row_stride + dims[None, :]
+            right_kv = head * k_head_stride + right[:, None].to(tl.int64) * k_row_stride + dims[None, :]
             K0 = tl.load(k_ptr + left_kv, mask=left[:, None] < n_k, other=0.0)
             V0 = tl.load(v_ptr + left_kv, mask=left[:, None] < n_k, other=0.0)
             K1 = tl.load(k_ptr + right_kv, mask=right[:, None] < n_k, other=0.0)
             V1 = tl.load(v_ptr + right_kv, mask=right[:, None] < n_k, other=0.0)
             for start_q in range(0, n_q, Br):
                 queries = start_q + tl.arange(0, Br)
-                q_offsets = head * q_head_stride + queries[:, None] * q_row_stride + dims[None, :]
+                q_offsets = head * q_head_stride + queries[:, None].to(tl.int64) * q_row_stride + dims[None, :]
                 q_mask = queries[:, None] < n_q
                 Qi = tl.load(q_ptr + q_offsets, mask=q_mask, other=0.0)
                 last = n_k - 1
@@ -62,7 +62,7 @@ def flash_attention_2_kernel(
         offset = n_k - n_q  # the last query sees the last key: query i sees key j if j <= i + offset
 
         # Line 4: load Qi.
-        q_offsets = head * q_head_stride + queries[:, None] * q_row_stride + dims[None, :]
+        q_offsets = head * q_head_stride + queries[:, None].to(tl.int64) * q_row_stride + dims[None, :]
         q_mask = queries[:, None] < n_q
         Qi = tl.load(q_ptr + q_offsets, mask=q_mask, other=0.0)
 
@@ -78,7 +78,7 @@ def flash_attention_2_kernel(
         for start_k in range(0, end_k, Bc):
             # Line 7: load Kj, Vj.
             keys = start_k + tl.arange(0, Bc)
-            kv_offsets = keys[:, None] * k_row_stride + dims[None, :]
+            kv_offsets = keys[:, None].to(tl.int64) * k_row_stride + dims[None, :]
             kv_mask = keys[:, None] < n_k
             Kj = tl.load(k_head + kv_offsets, mask=kv_mask, other=0.0)
             Vj = tl.load(v_head + kv_offsets, mask=kv_mask, other=0.0)

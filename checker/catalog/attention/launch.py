@@ -17,6 +17,7 @@ from checker.course.case import Array, Axis, AxisKind, Case, Role, Tensor, asked
 from checker.course.puzzle import Kernel, kernel_of
 
 FAR_APART = 2**30  # elements between heads, and more: head 2 begins beyond int32, head 4 beyond uint32
+FAR_ROW = 2**23  # elements between rows, and more: row 256 begins beyond int32, and the 128 rows of a tile span less
 Proves = str | tuple[str, ...]  # one property, or several
 
 
@@ -69,6 +70,19 @@ class Shape:
             row = self.heads * head
             found.append((row - self.D, head - rows * row))
         return replace(self, q_gaps=found[0] if q else (0, 0), k_gaps=found[1] if k else (0, 0))
+
+    def with_far_rows(self, random: np.random.Generator) -> Shape:
+        """The shape as if cut from tensors (rows, heads, D) with rows so long that offsets pass 2**32."""
+        found = []
+        for rows, row in zip((self.n_q, self.n_k), FAR_ROW + random.choice(2**21, 2, replace=False), strict=True):
+            head = self.D + int(random.integers(64))
+            found.append((int(row) - self.D, head - rows * int(row)))
+        return replace(self, q_gaps=found[0], k_gaps=found[1])
+
+    @property
+    def far_row(self) -> int:
+        """The row stride of Q if it is that of `with_far_rows`, and 0 if not."""
+        return self.strides("q")[1] if self.strides("q")[1] >= FAR_ROW else 0
 
     @property
     def dense(self) -> bool:
@@ -139,8 +153,8 @@ def launch(
     `once`: chosen for its sizes. `more`: what only this kernel has parameters for. The last axis of the grid is the
     head, but of a kernel that goes over the heads in a loop.
     """
-    far = max(shape.strides("q")[0], shape.strides("k")[0], more.get("bias_head_stride", 0)) >= FAR_APART
     (q_head, q_row), (k_head, k_row) = shape.strides("q"), shape.strides("k")
+    far = max(q_head, k_head, more.get("bias_head_stride", 0), shape.n_q * q_row, shape.n_k * k_row) >= FAR_APART
     scalars = {
         "q_head_stride": q_head,
         "q_row_stride": q_row,
@@ -159,7 +173,7 @@ def launch(
         "hidden-queries": causal is not False and shape.n_q > shape.n_k,
         "heads": shape.heads > 1 or not shape.dense,
         "half": any(tensor.bf16 or tensor.values.dtype == np.float16 for tensor in tensors.values()),
-        "far-heads": far,
+        "far-offsets": far,
     }
     heads = f"{shape.heads} heads, " if shape.heads > 1 else ""
     mask = {None: "", True: ", causal", False: ", full"}[causal]

@@ -11,7 +11,9 @@ import numpy as np
 from checker.catalog.attention.forward.cases import (
     FAR,
     FAR_HALF,
+    FAR_ROWS,
     FURTHER,
+    LONG,
     MANY_HEADS,
     CaseMaker,
     Chosen,
@@ -70,19 +72,23 @@ class SplitCaseMaker(CaseMaker):
         """Heads of Q and K so far apart that offsets pass the range of 32-bit integers, and strides that do."""
         size = 16 + self.some()
         far = self.shape(self.some(), size, heads=6, far=FAR_APART)
+        rows = replace(LONG, n_q=5, Br=16).with_far_rows(self.sizes)
         half, further = self.shape(5, 16, heads=6, far=FAR_APART), self.shape(5, 16, heads=2, far=2 * FAR_APART)
         return [
-            self.normal(FAR, "far-heads", far, cut=Cut(3, 14)),
-            self.normal(FAR_HALF, "far-heads", half, np.float16, cut=Cut(1, 16)),
-            self.normal(FURTHER, "far-heads", further, cut=Cut(1, 16)),
+            self.normal(FAR, "far-offsets", far, cut=Cut(3, 14)),
+            self.normal(FAR_HALF, "far-offsets", half, np.float16, cut=Cut(1, 16)),
+            self.normal(FURTHER, "far-offsets", further, cut=Cut(1, 16)),
+            self.normal(FAR_ROWS, "far-offsets", rows, cut=Cut(2, 320)),
         ]
 
     def far_merges(self) -> list[Case]:
         """The same of O."""
+        rows = Shape(LONG.n_q, 1, 16, 1, 1).with_far_rows(self.sizes)
         return [
-            self.merge(FAR, "far-heads", self.rows(2, heads=6, far=FAR_APART), 3, 4),
-            self.merge(FAR_HALF, "far-heads", self.rows(1, heads=6, far=FAR_APART), 2, 2, np.float16),
-            self.merge(FURTHER, "far-heads", self.rows(1, heads=2, far=2 * FAR_APART), 2, 2),
+            of_programs(self.merge(FAR_ROWS, "far-offsets", rows, 2, 2), (0, LONG.n_q - 1)),
+            self.merge(FAR, "far-offsets", self.rows(2, heads=6, far=FAR_APART), 3, 4),
+            self.merge(FAR_HALF, "far-offsets", self.rows(1, heads=6, far=FAR_APART), 2, 2, np.float16),
+            self.merge(FURTHER, "far-offsets", self.rows(1, heads=2, far=2 * FAR_APART), 2, 2),
         ]
 
     def of_many_heads(self) -> list[Case]:

@@ -22,7 +22,7 @@ def dbias_kernel(
     n_q, n_k, heads, scale,
     D: tl.constexpr, Br: tl.constexpr, Bc: tl.constexpr,
 ):
-    queries = tl.program_id(0) * Br + tl.arange(0, Br)
-    keys = tl.program_id(1) * Bc + tl.arange(0, Bc)
+    queries = tl.program_id(0).to(tl.int64) * Br + tl.arange(0, Br)
+    keys = tl.program_id(1).to(tl.int64) * Bc + tl.arange(0, Bc)
     dims = tl.arange(0, D)
     # FILL IN (roughly 19 lines)

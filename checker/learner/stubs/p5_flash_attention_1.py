@@ -13,5 +13,6 @@ def flash_attention_1_kernel(
     dims = tl.arange(0, D)
     for start_k in range(0, n_k, Bc):  # line 5: for 1 <= j <= Tc
         keys = start_k + tl.arange(0, Bc)
-        # FILL IN (roughly 28 lines): lines 6 to 13
+        kv_offsets = keys[:, None].to(tl.int64) * k_row_stride + dims[None, :]
+        # FILL IN (roughly 27 lines): lines 6 to 13
         tl.debug_barrier()

@@ -13,4 +13,5 @@ def flash_attention_2_kernel(
     head = tl.program_id(1).to(tl.int64)
     queries = start_q + tl.arange(0, Br)
     dims = tl.arange(0, D)
-    # FILL IN (roughly 33 lines)
+    q_offsets = head * q_head_stride + queries[:, None].to(tl.int64) * q_row_stride + dims[None, :]
+    # FILL IN (roughly 32 lines)

@@ -9,7 +9,18 @@ from functools import cache
 import numpy as np
 
 from checker.catalog.attention.backward.gradients import Given, given, launch_given
-from checker.catalog.attention.forward.cases import EVERY, FAR, FAR_HEADS, LARGE, NARROW, PICTURED, CaseMaker, Chosen
+from checker.catalog.attention.forward.cases import (
+    EVERY,
+    FAR,
+    FAR_HEADS,
+    FAR_ON_GPU,
+    FAR_ROWS,
+    LARGE,
+    NARROW,
+    PICTURED,
+    CaseMaker,
+    Chosen,
+)
 from checker.catalog.attention.launch import Proves, Shape
 from checker.catalog.attention.reference import forward, sees, visible
 from checker.catalog.attention.values import (
@@ -81,7 +92,8 @@ def large_cases(kernels: Sequence[Kernel], proves: Mapping[str, str]) -> Callabl
         for kernel in kernels:
             made.append(case(kernel, "a thousand keys", LARGE, proves[kernel.name]))
             made.append(case(kernel, "bf16", NARROW, proves[kernel.name], bf16=True))
-            made.append(case(kernel, FAR, FAR_HEADS, "far-heads"))
+            made.append(case(kernel, FAR, FAR_HEADS, "far-offsets"))
+            made.append(case(kernel, FAR_ROWS, FAR_ON_GPU, "far-offsets"))
         return made
 
     return cases

@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from checker.catalog.attention.bias.launch import (
+    DENSE,
+    FULL,
     KINDS,
     LAYOUTS,
     OF_ALL_HEADS,
@@ -120,8 +122,9 @@ class BiasMaker(CaseMaker):
         level: float = 0.0,
     ) -> Case:
         far = shape.strides("q")[0] >= FAR_APART
-        kinds = (kind,) if kind is not None else OF_FAR_HEADS if far else KINDS
+        kinds = (kind,) if kind is not None else OF_FAR_HEADS if far else (FULL,) if shape.far_row else KINDS
         chosen, drawn = self._kinds.of(shape, inputs.half, causal, kinds)
+        layout = DENSE if layout is None and shape.far_row else layout
         random = self.random(f"{name} {shape.n_q} {shape.n_k} {causal}, bias")
         bias = drawn_bias(random, shape, inputs, chosen, drawn if layout is None else layout, level)
         return attention_launch(self._kernels[0], name, proves, shape, inputs, bias, causal, once)

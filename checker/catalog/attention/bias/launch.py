@@ -68,13 +68,24 @@ class Bias:
         return replace(shared, values=shared.values[0], strides=shared.strides[1:], axes=shared.axes[1:])
 
 
-def laid_out(random: np.random.Generator, values: Array, kind: Kind, layout: int = DENSE, head_stride: int = 0) -> Bias:
-    """A bias with its strides: those of `layout`, and heads as far apart as they must be, or as `head_stride` says."""
+def laid_out(
+    random: np.random.Generator,
+    values: Array,
+    kind: Kind,
+    layout: int = DENSE,
+    head_stride: int = 0,
+    row_stride: int = 0,
+) -> Bias:
+    """Return the bias with the strides of `layout`; heads and rows lie at least as far apart as the strides say.
+
+    A row is what lies outside: one of a query, or where `layout` is TRANSPOSED one of a key.
+    """
     order = (0, 2, 1) if layout == TRANSPOSED else (0, 1, 2)
     strides, inside = [0, 0, 0], int(random.integers(2, 5)) if layout == SPREAD else 1
+    least = {0: head_stride, order[1]: row_stride}
     for axis in reversed(order):
         if kind[axis]:
-            inside = max(inside, head_stride) if axis == 0 else inside
+            inside = max(inside, least.get(axis, 0))
             strides[axis] = inside
             inside = inside * values.shape[axis] + (0 if layout == DENSE else int(random.integers(1, 40)))
     return Bias(values, (strides[0], strides[1], strides[2]))
@@ -105,7 +116,7 @@ def drawn_bias(
         values += random.choice([-level, 0.0, level], values.shape)
     values[random.random(values.shape) < 0.1] = 0.0
     half = as_bf16(values.astype(np.float32)) if inputs.bf16 else values.astype(inputs.q.dtype)
-    return laid_out(random, half, kind, layout, head_stride_of(random, shape))
+    return laid_out(random, half, kind, layout, head_stride_of(random, shape), shape.far_row)
 
 
 def attention_launch(

@@ -8,7 +8,7 @@ import numpy as np
 
 from checker.catalog.attention.backward.gradients import given, given_all, launch_given
 from checker.catalog.attention.dropped import numbers, positions, scaled
-from checker.catalog.attention.forward.cases import FAR_HEADS, LARGE, NARROW, PICTURED, CaseMaker
+from checker.catalog.attention.forward.cases import FAR_HEADS, FAR_ON_GPU, LARGE, NARROW, PICTURED, CaseMaker
 from checker.catalog.attention.launch import Proves, Shape, launch, sampled, tensors, unwritten
 from checker.catalog.attention.reference import forward, sees
 from checker.catalog.attention.values import Inputs, in_bf16, normal_inputs
@@ -162,7 +162,8 @@ class DropoutCaseMaker(CaseMaker):
         return [
             case("a thousand keys", LARGE, proves),
             case("bf16", NARROW, "half", bf16=True),
-            case("far heads", FAR_HEADS, "far-heads"),
+            case("far heads", FAR_HEADS, "far-offsets"),
+            case("far rows", FAR_ON_GPU, "far-offsets"),
             self.exactly("an entry whose number is p", "positions", self.shape(23, 39)),
         ]
 

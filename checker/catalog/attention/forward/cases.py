@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from checker.catalog.attention.launch import FAR_APART, Proves, Shape, some_heads
+from checker.catalog.attention.launch import FAR_APART, FAR_ROW, Proves, Shape, sampled, some_heads
 from checker.catalog.attention.reference import sees
 from checker.catalog.attention.values import (
     LARGEST_ON_GPU,
@@ -28,6 +28,7 @@ from checker.course.puzzle import Draw, Pictured
 EVERY = "every size"
 FAR, FURTHER = "heads more than 2**30 apart", "heads more than 2**31 apart"
 FAR_HALF = f"fp16, {FAR}"
+FAR_ROWS = "rows that span more than 2**32"
 MANY_HEADS = Shape(5, 7, 16, 16, 16, 1001)  # more than 8 bits can count, of a tile each
 LARGE_SIDE = 128  # of a tile
 PLAIN = Shape(32, 32, 16, 16, 16, q_gaps=(0, 0), k_gaps=(0, 0))  # two by two whole tiles, one after the other
@@ -35,6 +36,8 @@ PICTURED = Shape(64, 64, 16, 16, 16)  # four by four tiles, for pictures
 # On a GPU: a wide head, one of the usual width, and heads that lie far apart, where they take memory.
 LARGE, NARROW = Shape(1061, 1109, 128, 32, 64, heads=2), Shape(700, 900, 64, 64, 64, heads=3)
 FAR_HEADS = Shape(16, 16, 16, 16, 16, 3, (8, FAR_APART + 8), (16, FAR_APART + 24))
+LONG = Shape(640, 640, 16, LARGE_SIDE, LARGE_SIDE)  # five by five tiles, for rows that lie far apart
+FAR_ON_GPU = Shape(320, 320, 16, 64, 64, q_gaps=(FAR_ROW, 0), k_gaps=(FAR_ROW + 16, 0))
 
 
 class CaseMaker:
@@ -79,10 +82,15 @@ class CaseMaker:
         far = [self.shape(size, size, heads=6, far=FAR_APART) for _ in masks]
         half, further = self.shape(16, 16, heads=6, far=FAR_APART), self.shape(16, 16, heads=2, far=2 * FAR_APART)
         return [
-            *(self.normal(FAR, "far-heads", shape, **mask) for shape, mask in zip(far, masks, strict=True)),
-            self.normal(FAR_HALF, "far-heads", half, np.float16, **masks[-1]),
-            self.normal(FURTHER, "far-heads", further, **masks[0]),
+            *(self.normal(FAR, "far-offsets", shape, **mask) for shape, mask in zip(far, masks, strict=True)),
+            self.normal(FAR_HALF, "far-offsets", half, np.float16, **masks[-1]),
+            self.normal(FURTHER, "far-offsets", further, **masks[0]),
+            self.far_rows(**masks[-1]),
         ]
+
+    def far_rows(self, **how: Any) -> Case:
+        """A launch whose rows lie so far apart that offsets pass the range of 32-bit integers, but not in one tile."""
+        return first_and_last(self.normal(FAR_ROWS, "far-offsets", LONG.with_far_rows(self.sizes), **how))
 
     def plain_cases(
         self, values: str = "values", sizes: str = "any-length", whole: Shape = PLAIN, **how: Any
@@ -140,13 +148,20 @@ class CaseMaker:
         return [
             self._launch("large scores", "any-length", some, large, **mask),
             self.large("bf16", "bf16", "half", NARROW, bf16=True, **mask),
-            self.large("far", FAR, "far-heads", FAR_HEADS),
+            self.large("far", FAR, "far-offsets", FAR_HEADS),
+            self.large("far rows", FAR_ROWS, "far-offsets", FAR_ON_GPU),
         ]
 
     def large(self, seed: str, name: str, proves: str, shape: Shape, bf16: bool = False, **how: Any) -> Case:
         """A launch for a GPU in fp16, or in bf16, with inputs drawn for `seed`."""
         inputs = normal_inputs(self.random(seed), shape, np.float32 if bf16 else np.float16)
         return self._launch(name, proves, shape, in_bf16(inputs) if bf16 else inputs, **how)
+
+
+def first_and_last(case: Case) -> Case:
+    """The launch with the first and the last of its tiles only, where each is a program."""
+    last = case.grid[0] - 1
+    return sampled(case, {0, last}, (0,)) if len(case.grid) > 1 else case
 
 
 def pictured(launch: Callable[..., Case], beside: str | None = None, **how: Any) -> Pictured:
