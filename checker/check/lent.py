@@ -7,7 +7,7 @@ from pathlib import Path
 
 from checker import catalog
 from checker.box.parent import Lent
-from checker.check import program_of, started
+from checker.check.running import program_of, started
 from checker.course.ladder import entry
 from checker.course.places import ROOT, files
 from checker.course.status import Misuse

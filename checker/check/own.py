@@ -24,7 +24,7 @@ from checker.catalog.attention.pytorch.autograd import FORWARD, family
 from checker.catalog.own import attention, attention_ideas, softmax
 from checker.catalog.own.given import Given
 from checker.catalog.own.task import OTHER_STRIDES, PAST_THE_END, STOPS, Task
-from checker.check import Outcome, Terms
+from checker.check.terms import Outcome, Terms
 from checker.course.case import Case
 from checker.course.claims import Claims
 from checker.course.clean import cleaned

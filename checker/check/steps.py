@@ -19,8 +19,9 @@ from checker.box.protocol.fitting import smallest_tiles, tile
 from checker.box.protocol.launch import Launch
 from checker.box.protocol.records import MEMORY, TILE
 from checker.box.protocol.supported import untried
-from checker.check import Outcome, Terms, device_of, program_of, run_in, unproven
 from checker.check.lent import lent
+from checker.check.running import program_of, run_in
+from checker.check.terms import Outcome, Terms, device_of
 from checker.course.case import Case, for_gpu, numbered
 from checker.course.clean import cleaned
 from checker.course.puzzle import Puzzle
@@ -35,8 +36,7 @@ from checker.judge.judge import in_order_of_cases, judge, properties, status_of
 from checker.judge.launches import as_launched, refused_launches
 from checker.judge.overwork import overworked
 from checker.judge.text.axes import with_axis
-from checker.judge.text.branches import finding_on, not_entered
-from checker.judge.text.branches import unproven as unproven_branch
+from checker.judge.text.branches import finding_on, not_entered, unproven
 from checker.judge.text.unstored import outside, with_reason
 from checker.judge.tf32 import in_fp32, tf32_remarks
 from checker.submission.extract import NotASubmission, Program
@@ -80,7 +80,7 @@ class Check:
             puzzle.title,
             Status.INVALID,
             (),
-            unproven(puzzle),
+            puzzle.unproven,
             file=submission.name,
             mode="practice" if self.practice else "grading",
             sandbox=terms.sandbox,
@@ -249,7 +249,7 @@ class Check:
             reached = {n for e in evidence for answer in e.results for n in answer.reached}
             if missing := not_entered(program, reached):
                 findings = [finding_on(missing, self.where)]
-                results = unproven_branch(self.puzzle, program, missing, results)
+                results = unproven(self.puzzle, program, missing, results)
         known = {n: answer for one in reversed(result.passes) for n, answer in one.results.items()}
         lost = [] if findings else tf32_remarks(puzzle, {case: known.get(n) for n, case in plan.in_tf32.items()})
         printed = result.passes[0].printed if self.practice else {}

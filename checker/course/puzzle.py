@@ -20,7 +20,7 @@ from checker.course.case import Array, Case, Outputs
 from checker.course.ladder import entry
 from checker.course.misconception import Footprint, Misconception
 from checker.course.question import Question
-from checker.course.verdict import Traffic
+from checker.course.verdict import PropertyResult, Traffic
 
 PRACTICE_KEY = "practice"
 PLENTY = 40 << 30  # bytes of free memory that a GPU is taken to have, where there is none
@@ -285,3 +285,8 @@ class Puzzle:
     def possible(self) -> int:
         """The full score."""
         return sum(p.weight for p in self.properties)
+
+    @property
+    def unproven(self) -> tuple[PropertyResult, ...]:
+        """Return the results of its properties where nothing was run."""
+        return tuple(PropertyResult(p.name, p.title, False, p.weight, "") for p in self.properties)

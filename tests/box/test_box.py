@@ -19,7 +19,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checker import check as road
 from checker.box.exchange import Ending, TooBusy
 from checker.box.inside import seccomp
 from checker.box.parent import Box, BoxResult, Limits
@@ -28,7 +27,7 @@ from checker.box.protocol import wire
 from checker.box.protocol.launch import Launch, TensorArgument
 from checker.box.protocol.records import BARRIER, BLOCK, LOAD, MEMORY, OPERATION, STORE, TOO_MUCH_WORK
 from checker.box.protocol.results import LaunchResult, parse
-from checker.check import Terms
+from checker.check import Terms, running
 from checker.course.status import ExitStatus
 from checker.course.verdict import Status, Verdict
 from checker.learner.practice import fault
@@ -132,7 +131,7 @@ def check_killed(monkeypatch: pytest.MonkeyPatch, check_text: Callable[..., Verd
                 with killing(self.server.process.pid, runner):
                     return super().run(*arguments)
 
-        monkeypatch.setattr(road, "Box", Killed)
+        monkeypatch.setattr(running, "Box", Killed)
         return check_text(ENDLESS, terms=Terms(targets=(), lint=False, limits=Limits(patience=2.0)))
 
     return run

@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 from checker import catalog
-from checker.check import unproven
 from checker.course.verdict import Status, Verdict
 from checker.grading.found import found, of_assignment
 from checker.grading.settings import Late, Settings
@@ -57,7 +56,7 @@ def deadline(course: Course, when: datetime) -> None:
 def test_what_does_not_compile_gets_what_the_course_gives(percent: int) -> None:
     """Of the points that were proven; other submissions that score 0 get nothing in any course."""
     course = Settings(Path(), does_not_compile=percent)
-    proven = tuple(replace(one, passed=True) for one in unproven(catalog.load("p1")))
+    proven = tuple(replace(one, passed=True) for one in catalog.load("p1").unproven)
     for status, worth in ((Status.DOES_NOT_COMPILE, percent), (Status.FORBIDDEN, 0), (Status.ACCEPTED, 100)):
         verdict = course.weighed(Verdict("p1", "", status, (), proven))
         assert abs(verdict.earned - worth) <= len(proven)

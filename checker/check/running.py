@@ -1,0 +1,84 @@
+"""The program in a text, and launches of a program in a box."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING
+
+from checker import catalog
+from checker.box.alone import Alone
+from checker.box.here import Here
+from checker.box.host import Host
+from checker.box.parent import Box, Lent, Limits, Pass, PassResult
+from checker.box.protocol.device import Device
+from checker.submission.read import Submission
+
+if TYPE_CHECKING:  # numpy is imported while the box starts
+    from checker.box.parent import BoxResult
+    from checker.box.protocol.launch import Launch
+    from checker.course.puzzle import Kernel
+    from checker.submission.extract import Program
+    from checker.submission.problem import Problem
+
+
+def box_of(
+    limits: Limits, host: Host, device: Device = Device.INTERPRETER
+) -> AbstractContextManager[Box | Alone | Here]:
+    """Return the box of a host, which starts as it is entered."""
+    if host.here:
+        return nullcontext(Here(limits))
+    return Alone(limits) if host.alone else Box(limits, device, host)
+
+
+def launch(
+    program: Program,
+    launches: list[Launch],
+    limits: Limits,
+    host: Host | None = None,
+    device: Device = Device.INTERPRETER,
+    lent: Sequence[Lent] = (),
+    order: Sequence[int] | None = None,
+) -> PassResult:
+    """Run launches of a program that nothing keeps from being run, as in practice.
+
+    `lent`: as `Box.run` takes it. `order`: the programs that run of each launch; None: all of them.
+    """
+    with box_of(limits, host or Host(), device) as box:
+        in_order: Pass = [(number, order or range(one.programs)) for number, one in enumerate(launches)]
+        return run_in(box, (program.source, list(program.kernels), launches, [in_order]), lent).passes[0]
+
+
+def run_in(
+    box: Box | Alone | Here, asked: tuple[str, list[str], list[Launch], list[Pass]], lent: Sequence[Lent]
+) -> BoxResult:
+    """Run what is asked; kernels of other programs are lent to PyTorch alone, which has no other box."""
+    if not lent:
+        return box.run(*asked)
+    assert isinstance(box, Box)
+    return box.run(*asked, lent)
+
+
+def program_of(
+    submission: Submission, kernels: Sequence[Kernel], *, linted: bool = True
+) -> tuple[Program, list[Problem]]:
+    """The program that some kernels are, and what keeps it from being run.
+
+    Raises NotASubmission; RecursionError, MemoryError or ValueError for text that was made to be hard to read.
+    """
+    from checker.submission.extract import extract
+    from checker.submission.lint import lint
+
+    program = extract(submission, kernels)
+    return program, lint(program) if linted else []
+
+
+def started(puzzle_id: str, submission: Submission) -> bool:
+    """Whether a submission is more than the stub: a kernel does something, or there is something to complain of."""
+    from checker.submission.extract import NotASubmission
+
+    try:
+        program, complaints = program_of(submission, catalog.load(puzzle_id).kernels)
+    except (NotASubmission, RecursionError, MemoryError, ValueError):
+        return True
+    return bool(complaints or program.outside) or not all(program.empty(kernel) for kernel in program.kernels)
