@@ -1,4 +1,4 @@
-"""Weigh the evidence: findings, properties, traffic. The parent's only use of expected values."""
+"""Weigh the evidence: findings, properties, traffic."""
 
 from __future__ import annotations
 
