@@ -21,7 +21,7 @@ from checker.course import ladder
 from checker.course.case import Role
 from checker.course.language import ENGLISH
 from checker.course.lesson import emptied, span, stubs_text
-from checker.course.localised import notebook_in
+from checker.course.localised import languages, notebook_in
 from checker.course.misconception import Writes
 from checker.course.places import notebook, solution, start, stubs
 from checker.course.puzzle import Suspect, Suspects
@@ -73,10 +73,13 @@ def test_a_grid_on_a_gpu_may_have_more_programs_than_can_be_listed(puzzle_id: st
 
 
 def test_no_file_is_stray() -> None:
+    in_chinese = [puzzle_id for puzzle_id in STEMS if languages(puzzle_id)]
     for folder, kind, names in (
         ("puzzles", "py", STEMS.values()),
+        ("puzzles/zh", "py", map(STEMS.get, in_chinese)),
         ("solutions", "py", STEMS.values()),
         ("notebooks", "ipynb", ["00_start_here", *map(ladder.numbered, STEMS)]),
+        ("notebooks/zh", "ipynb", ["00_start_here", *map(ladder.numbered, in_chinese)]),
         ("checker/learner/stubs", "py", STEMS.values()),
     ):
         paths = (path for path in (ROOT / folder).glob("*") if path.is_file() and ".bak" not in path.name)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from checker.course import ladder, places
+from checker.course import places
 from checker.course.clean import clean
 from checker.course.saving import keep_copy, replace_whole
 from checker.course.status import Misuse
@@ -42,7 +42,8 @@ def init(folder: Path) -> None:
     try:
         for name, data in shipped.items():
             path = folder / name
-            if not path.exists() and (earlier := _earlier(path, folder)):
+            if not path.exists() and (others := places.earlier(path)):
+                earlier = max(others, key=lambda one: one.stat().st_mtime)  # the one that was saved last
                 renamed.append((earlier.rename(path), earlier))
                 kept += 1
             elif not path.exists():
@@ -68,14 +69,6 @@ def init(folder: Path) -> None:
     echo(f"{folder}: {new} file{'s' * (new != 1)} added.{there}")
     there = shlex.quote(f"./{folder}" if str(folder).startswith("-") else str(folder))
     echo(f"Go on with:\n  cd {clean(there)}\n  flash-puzzles check w1")
-
-
-def _earlier(path: Path, folder: Path) -> Path | None:
-    """The notebook that belongs here and has an earlier version's name; of several, the one that was saved last."""
-    puzzle_id = ladder.ids().get(ladder.without_number(path.stem))
-    if path.suffix != ".ipynb" or puzzle_id is None:
-        return None
-    return max(places.earlier(puzzle_id, folder), key=lambda one: one.stat().st_mtime, default=None)
 
 
 def _for_make(path: str) -> str:

@@ -57,10 +57,10 @@ def _room(name: str, root: Path, language: str) -> Path:
     return root / name if language == ENGLISH else root / name / language
 
 
-def earlier(puzzle_id: str, root: Path = ROOT) -> list[Path]:
-    """Notebooks of the puzzle that have the name of an earlier version: another number in front, or none."""
-    now, stem = notebook(puzzle_id, root), ladder.stems()[puzzle_id]
-    there = sorted(now.parent.glob(f"*{stem}.ipynb"))
+def earlier(now: Path) -> list[Path]:
+    """Return the files beside a puzzle's that have its name in an earlier version: another number in front, or none."""
+    stem = ladder.without_number(now.stem)
+    there = sorted(now.parent.glob(f"*{stem}{now.suffix}"))
     return [path for path in there if path != now and ladder.without_number(path.stem) == stem]
 
 
@@ -129,12 +129,13 @@ def files(puzzle_id: str, root: Path = ROOT) -> tuple[Path, ...]:
 
     Those in the language that is spoken come first; in others than English, as far as they are there or translated.
     """
-    found = []
+    found, before = [], []
     for language in sorted(LANGUAGES, key=lambda language: language != spoken()):
         pair = script(puzzle_id, root, language), notebook(puzzle_id, root, language)
         whole = language == ENGLISH or _translated(puzzle_id, root, language)
         found += [path for path in pair if whole or path.exists()]
-    return (*found, *earlier(puzzle_id, root))
+        before += earlier(pair[1])
+    return (*found, *before)
 
 
 def is_own(path: Path, puzzle_id: str, root: Path = ROOT) -> bool:

@@ -90,11 +90,10 @@ def build(root: Path = ROOT) -> list[Path]:
             wanted[path] = made.encode()
         if text.count(GAP) >= len(puzzle.kernels):  # else its stubs have been filled in, marks and all
             wanted[places.stubs(puzzle_id, root / "checker")] = stubs_text(text, puzzle).encode()
-    for puzzle_id in ladder.stems():
-        for path in places.earlier(puzzle_id, root):  # another rung has taken its number
-            path.unlink()
     written = []
     for path, data in wanted.items():
+        for old in places.earlier(path):  # another puzzle has taken its number
+            old.unlink()
         if not path.exists() or path.read_bytes() != data:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)

@@ -11,7 +11,7 @@ import pytest
 from checker import catalog
 from checker.course import localised, places
 from checker.course.columns import columns, has_wide
-from checker.course.language import CHINESE, speaking
+from checker.course.language import CHINESE, LANGUAGES, speaking
 from checker.course.lesson import emptied, hints, kernel_cell, script_cells
 from checker.course.paragraphs import IN_ENGLISH
 from checker.publish import translations
@@ -110,3 +110,15 @@ def test_a_learners_own_file_is_the_one_in_the_language_that_is_spoken(tmp_path:
         assert places.spoken_script("p1", tmp_path) == places.files("p1", tmp_path)[0]
         assert places.spoken_script("p1", tmp_path).parent.name == "zh"
     assert {path.parent.name for path in places.files("p1")} == {"puzzles", "notebooks", "zh"}
+
+
+def test_a_notebook_with_an_earlier_versions_name_is_found_in_its_own_language(tmp_path: Path) -> None:
+    folders = tmp_path / "notebooks", tmp_path / "notebooks" / "zh"
+    folders[1].mkdir(parents=True)
+    for folder in folders:
+        for name in ("17_p1_naive_softmax", "my_p1_naive_softmax", "02_p1_naive_softmax", "17_p2_safe_softmax"):
+            (folder / f"{name}.ipynb").touch()
+    old = [folder / "17_p1_naive_softmax.ipynb" for folder in folders]
+    assert [*places.files("p1", tmp_path)[-2:]] == old
+    now = [places.notebook("p1", tmp_path, language) for language in LANGUAGES]
+    assert [places.earlier(path) for path in now] == [[path] for path in old]

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from checker.course import ladder, places
+from checker.course.language import LANGUAGES
 from checker.publish import hosted
 from tests.conftest import ROOT, importable, need
 from tests.languages import IN_CHINESE
@@ -101,9 +102,10 @@ def test_an_upgrade_keeps_what_is_the_learners(with_triton: Environment, tmp_pat
     new = readme.read_text()
     puzzle.write_text("mine")
     readme.write_text("notes of mine")
-    renamed = places.notebook("p1", tmp_path)
-    renamed.write_text("my notebook")
-    renamed.rename(renamed.with_name("p1_naive_softmax.ipynb"))  # as it was called once
+    renamed, in_chinese = (places.notebook("p1", tmp_path, language) for language in LANGUAGES)
+    for path in (renamed, in_chinese):
+        path.write_text(f"my notebook in {path.parent.name}")
+        path.rename(path.with_name("p1_naive_softmax.ipynb"))  # as it was called once
     (tmp_path / "notebooks" / "17_p2_safe_softmax.ipynb").write_text("a copy of mine")
     (tmp_path / "LICENSE").unlink()
     done = with_triton.typed("flash-puzzles", "init", ".", cwd=tmp_path)
@@ -111,7 +113,8 @@ def test_an_upgrade_keeps_what_is_the_learners(with_triton: Environment, tmp_pat
     assert f"1 file added. {there} puzzles and notebooks were there" in done.stdout
     assert "Your old README.md was saved as README.md.bak" in done.stdout
     assert "Your notebooks/p1_naive_softmax.ipynb is now called 02_p1_naive_softmax.ipynb." in done.stdout
-    assert renamed.read_text() == "my notebook" and len([*renamed.parent.glob("*p1*.ipynb")]) == 1
+    for path in (renamed, in_chinese):
+        assert path.read_text() == f"my notebook in {path.parent.name}" and len([*path.parent.glob("*p1*.ipynb")]) == 1
     assert (tmp_path / "notebooks" / "17_p2_safe_softmax.ipynb").read_text() == "a copy of mine"
     assert puzzle.read_text() == "mine" and readme.read_text() == new
     assert (tmp_path / "README.md.bak").read_text() == "notes of mine"
