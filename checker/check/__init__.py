@@ -29,17 +29,24 @@ def check(puzzle_id: str, submission: Submission, terms: Terms | None = None) ->
         and outcome.verdict.accepted
         and not gpu_missing()
     ):
-        return _joined(outcome.verdict, _checked(puzzle_id, submission, _for_gpu(terms)))
+        from checker.check.settings import explained
+
+        for_gpu = _for_gpu(terms)
+        on_gpu = _checked(puzzle_id, submission, for_gpu)
+        return _joined(
+            outcome.verdict, on_gpu if on_gpu.verdict.accepted else explained(puzzle_id, on_gpu, for_gpu.limits)
+        )
     return outcome
 
 
 def _joined(first: Verdict, on_gpu: Outcome) -> Outcome:
     """What a check on both devices gives: the GPU's outcome, with what only the interpreter can tell."""
+    accepted = () if on_gpu.verdict.accepted else ("the interpreter accepts this kernel, and the GPU does not.",)
     verdict = replace(
         on_gpu.verdict,
         runs=(*first.runs, *on_gpu.verdict.runs),
         compiled=first.compiled,
-        remarks=first.remarks,
+        remarks=(*accepted, *first.remarks),
         versions=on_gpu.verdict.versions | first.versions,
     )
     return replace(on_gpu, verdict=verdict)

@@ -83,6 +83,7 @@ class Launch:
     most_steps: int = 0  # that are recorded; 0: none are
     asked: Mapping[str, str] = field(default_factory=dict)  # of a whole file: what is called, how, and on what layout
     tf32: bool = False  # tl.dot multiplies fp32 as a GPU does, which keeps 11 binary digits of each factor
+    options: Mapping[str, int] = field(default_factory=dict)  # on a GPU: num_warps, num_stages, if not Triton's own
 
     @property
     def programs(self) -> int:

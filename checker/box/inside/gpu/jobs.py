@@ -57,8 +57,9 @@ def compiling(kernels: Mapping[str, Any], launches: Iterable[Launch]) -> list[in
 
 
 def job_of(launch: Launch, *, ones: bool = True) -> dict[str, Any]:
-    """The form of a launch, and whether nothing is printed. `ones`: a 1 becomes a constant."""
-    return {**vars(launch.form(ones=ones)), "silent": printing and _lines(launch) > _MOST_LINES}
+    """The form of a launch, its options, and whether nothing is printed. `ones`: a 1 becomes a constant."""
+    silent = printing and _lines(launch) > _MOST_LINES
+    return {**vars(launch.form(ones=ones)), "options": dict(launch.options), "silent": silent}
 
 
 class _Silent(ASTSource):  # type: ignore[misc]
@@ -90,19 +91,23 @@ def compiled(kernel: Any, job: dict[str, Any]) -> Any:
     """The compiled kernel; from disk, if some process has compiled it."""
     order = {name: job["signature"].get(name, CONSTEXPR) for name in kernel.arg_names}
     source = source_of(kernel, {**job, "signature": order})
-    options = {"num_stages": job["stages"]} if "stages" in job else None
-    return triton.compile(_Silent(source) if job["silent"] else source, gpu_target(f"sm_{gpu.capability}"), options)
+    target = gpu_target(f"sm_{gpu.capability}")
+    return triton.compile(_Silent(source) if job["silent"] else source, target, dict(job["options"]))
 
 
 def fitted(kernel: Any, job: dict[str, Any]) -> Any:
     """The same; with as few stages as the GPU's shared memory has room for, where it is small."""
     made, _ = fitting(
-        lambda stages: compiled(kernel, job if stages is None else {**job, "stages": stages}),
+        lambda stages: compiled(kernel, job if stages is None else _with_stages(job, stages)),
         lambda one: int(one.metadata.shared),
         gpu.shared,
         fewer_stages(gpu.shared),
     )
     return made
+
+
+def _with_stages(job: dict[str, Any], stages: int) -> dict[str, Any]:
+    return {**job, "options": {**job["options"], "num_stages": stages}}
 
 
 def multiplies_too_much(constexprs: Mapping[str, int | float | bool]) -> bool:

@@ -21,7 +21,7 @@ def count_kernel(bits_ptr, n, expected, count_ptr, BLOCK: tl.constexpr):  # type
 
 def _job(bits: str) -> dict[str, Any]:
     signature = {"bits_ptr": bits, "n": "i64", "expected": "i32", "count_ptr": "*i32"}
-    return {"signature": signature, "constexprs": {"BLOCK": BLOCK}, "multiples": [], "silent": False}
+    return {"signature": signature, "constexprs": {"BLOCK": BLOCK}, "multiples": [], "options": {}, "silent": False}
 
 
 JOBS = (_job("*i16"), _job("*i32"))  # for elements of two bytes and of four
