@@ -11,6 +11,7 @@ from checker.course.case import Case
 from checker.course.puzzle import Puzzle
 from checker.judge.evidence import tensor_name
 
+EXPLAINED_IN = "a1"  # whose remark says more than a line
 NOTICED = 2.0**-14  # of an output, in its norm: fp32 comes to a hundredth of that, TF32 to more
 
 
@@ -26,10 +27,13 @@ def in_fp32(puzzle: Puzzle, cases: Sequence[Case]) -> dict[int, Case]:
 def tf32_remarks(puzzle: Puzzle, ran: Mapping[Case, LaunchResult | None]) -> Iterator[str]:
     """What TF32 costs, in the output that loses most; nothing if hardly anything is lost, as where it is not used."""
     off, name, case = max((one for pair in ran.items() for one in _off(puzzle, *pair)), default=(0.0, "", ""))
-    if off >= NOTICED:
+    tensor, percent = tensor_name(name), f"{100 * off:.2g}"
+    if off >= NOTICED and puzzle.id != EXPLAINED_IN:
+        yield f"on a GPU, tl.dot rounds fp32 to TF32, so {tensor} is off by {percent} % (puzzle a1 says why)."
+    elif off >= NOTICED:
         yield (
             "with fp32 inputs a GPU's tl.dot multiplies in TF32, which keeps 11 of 24 binary digits. "
-            f"{tensor_name(name)} is then off by {100 * off:.2g} % ({case}). input_precision='ieee' keeps all digits, "
+            f"{tensor} is then off by {percent} % ({case}). input_precision='ieee' keeps all digits, "
             "and takes much longer; fp16 and bf16 inputs lose nothing."
         )
 

@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 
 from checker.check import Terms
-from checker.judge.tf32 import in_fp32, tf32_remarks
+from checker.course import places
+from checker.course.language import CHINESE, speaking
+from checker.judge.tf32 import EXPLAINED_IN, in_fp32, tf32_remarks
+from checker.report.said import said as in_other_words
 from tests.conftest import check_changed
 from tests.judge.made import case, error, puzzle, refusal, result, right
 
@@ -49,9 +52,20 @@ def test_what_loses_most_is_told_and_a_rounding_is_not() -> None:
     little, much, more = (case(title) for title in ("little", "much", "more"))
     off = {little: 1 + 2.0**-16, much: 1 + 2.0**-10, more: 1 - 2.0**-9}
     ran = {one: result(one, right(one) * by) for one, by in off.items()}
-    [remark] = tf32_remarks(puzzle(), ran)
+    [remark] = tf32_remarks(puzzle(id=EXPLAINED_IN), ran)
     assert "y is then off by 0.2 % (more)" in remark
     assert list(tf32_remarks(puzzle(), {little: ran[little]})) == []
+
+
+def test_where_it_is_not_explained_it_is_a_line() -> None:
+    """In 100 columns, whatever the output is called; and the lesson that it names has the reason."""
+    one = case()
+    [remark] = tf32_remarks(puzzle(id="b1"), {one: result(one, right(one) * (1 - 2.0**-9))})
+    assert remark.startswith("on a GPU") and f"y is off by 0.2 % (puzzle {EXPLAINED_IN} says why)" in remark
+    assert len(f"By the way: {remark}".replace("y is", "dbias is")) <= 100
+    with speaking(CHINESE):
+        assert "tl.dot 把 fp32 舍入到 TF32，y 因此偏差 0.2 %" in in_other_words(remark)
+    assert "rounds them to TF32" in places.script(EXPLAINED_IN).read_text()
 
 
 @pytest.mark.parametrize("facts", [{"error": error()}, {"refused": refusal()}, {"left_out": "memory"}])
