@@ -17,7 +17,7 @@ from checker.box.inside import seccomp
 from checker.box.parent import Box, Limits, PassResult
 from checker.box.protocol.device import Device
 from checker.box.protocol.launch import Launch, TensorArgument
-from checker.box.protocol.records import BLOCK, DOT, HELD, STORE
+from checker.box.protocol.records import BLOCK, DOT, HELD, STORE, TOO_MUCH_WORK
 from checker.course.misconception import Footprint
 from checker.judge.footprint import used
 from checker.submission.extract import NotASubmission, extract
@@ -209,6 +209,11 @@ def test_what_never_answers_is_ended(body: str, ending: Ending) -> None:
         result = ran(f"def f(a, b):\n    {body}\n    return a @ b\n", host, limits=limits)
         assert result.ending is ending and result.unanswered == 0
         assert ran(PRODUCT, host).results[0].error is None
+
+
+@pytest.mark.parametrize("body", ["[0 for _ in iter(int, 1)]", "(*(0 for _ in iter(int, 1)),)"])
+def test_what_a_comprehension_does_is_counted(host: Host, body: str) -> None:
+    assert error(f"def f(a, b):\n    {body}\n", host)[0] == TOO_MUCH_WORK
 
 
 def test_nothing_is_left_for_the_next_program(host: Host) -> None:

@@ -49,6 +49,7 @@ TEXTS = {
     "odd": ("p1", "import triton\nimport triton.language as tl\n" + ODD),
     "tabs": ("p1", named("p1_crlf_and_tabs").text),
     "helper": ("p3", named("p3_helper_merges").text),
+    "unpacked": ("a2", solution("a2").read_text().replace("n_q, n_k = q.shape[2], k", "n_q, d, n_k = *q.shape[2:], k")),
 }
 
 

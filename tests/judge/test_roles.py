@@ -66,6 +66,13 @@ def test_of_two_lines_with_a_role_none_is_marked() -> None:
     assert Code(function).line_of(Part.NORMALISER, None) is None
 
 
+def test_a_name_may_hold_any_part_of_what_is_unpacked() -> None:
+    [function] = ast.parse("def f(q, k):\n a, b, c = *q[0], k\n x, y = q[0], k[0]\n").body
+    assert isinstance(function, ast.FunctionDef)
+    found = Code(function)
+    assert found.closure({"c"}) == {"c", "q", "k"} and found.closure({"y"}) == {"y", "k"}
+
+
 LOOP = "    for start in range(0, n, B):\n        x = tl.load(x_ptr + cols, mask=cols < n)\n"
 
 

@@ -176,6 +176,8 @@ first[slice(0, 2)] += second[None, :, 0] ** 2 @ second.T
 first[first > 0] = 0
 kept[0][0][..., :] = ~(first >= 0) & (second != 1) | (first < 1)
 first **= 2
+(one, two), [late] = (part + 1.0 for part in (q, k))
+kept = [*kept, (*q.shape[:2], *(i for i in rows if i > 1)), list(i for i in rows), tuple(-i for i in (Br, Bc))]
 count: int = len(rows) // 2 % 3
 zero = torch.zeros(q.shape[:-1], device="cpu").to("cpu")[..., None]
 product = torch.einsum("... i d, ... j d -> ... i j", q, k)
@@ -354,7 +356,13 @@ FORBIDDEN = {
     "await": ("x = [await y for y in q]", "Python"),
     "walrus": ("x = [(y := 1)]", "`:=`"),
     "f-string": ('print("x", f"{q}")', 'f"…"'),
-    "generator": ("x = max(i for i in q)", "generators"),
+    "generator": ("x = max(i for i in q)", "a generator here"),
+    "generator-kept": ("x = (i for i in q)", "a generator here"),
+    "generator-kept-and-unpacked": ("x = y, z = (i for i in q)", "a generator here"),
+    "generator-returned": ("return (i for i in q)", "a generator here"),
+    "generator-in-a-tuple": ("x, y = (i for i in q), k", "a generator here"),
+    "generator-as-keyword": ("x = list(iterable=(i for i in q))", "keyword"),
+    "generator-of-two-fors": ("x, y = (i for i in q for j in k)", "more than one `for`"),
     "dict": ("x = {1: 2}", "dictionaries"),
     "dict-comprehension": ("x = {i: 2 for i in q}", "dictionaries"),
     "set": ("x = {1, 2}", "sets"),
@@ -365,7 +373,8 @@ FORBIDDEN = {
     "shift": ("x = 1 << 2", "`<<`"),
     "for-else": ("for i in q:\n    pass\nelse:\n    pass", "`for … else`"),
     "starred-target": ("a, *b = q", "`*`"),
-    "starred-list": ("a = [*q]", "`*`"),
+    "starred-alone": ("a = *q", "`*`"),
+    "starred-statement": ("*q", "`*`"),
     "attribute-target": ("q.shape = k", "assignments"),
     "target-of-a-function": ("print[0] = k", "assignments"),
     "target-of-a-call": ("torch.zeros(1)[0] = k", "assignments"),
@@ -437,6 +446,7 @@ FORBIDDEN = {
     "long-message": ("assert causal, '''a\nb'''", "one line"),
     "annotation": ("x: print(1) = 1", "this annotation"),
     "inner-of-comprehension": ("x = [0 for y in q]\nz = y", "`y` is not defined"),
+    "inner-of-generator": ("x, z = (0 for y in q)\nz = y", "`y` is not defined"),
 }
 
 
@@ -525,6 +535,7 @@ _EXPRESSIONS = st.recursive(
         st.builds("({}, {})".format, inner, inner),
         st.builds("({})[{}]".format, inner, inner),
         st.builds("[{} for x in {}]".format, inner, inner),
+        st.builds("(*{}, *({} for x in {}))".format, inner, inner, inner),
         st.builds("({} if {} else {})".format, inner, inner, inner),
     ),
     max_leaves=8,

@@ -148,6 +148,6 @@ def assigned(node: ast.Assign) -> list[tuple[str, ast.expr]]:
     match node:
         case ast.Assign(targets=[ast.Name(id=name)], value=value):
             return [(name, value)]
-        case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
+        case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)) if len(names) == len(values):
             return [(n.id, v) for n, v in zip(names, values, strict=True) if isinstance(n, ast.Name)]
     return []

@@ -105,8 +105,8 @@ def _assignments(body: list[ast.stmt], loops: tuple[ast.For, ...]) -> Iterator[A
         match statement:
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 yield Assignment(name, value, statement.lineno, loops)
-            case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)):
-                for target, value in zip(targets, values, strict=False):
+            case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)) if len(names) == len(values):
+                for target, value in zip(names, values, strict=True):
                     if isinstance(target, ast.Name):
                         yield Assignment(target.id, value, statement.lineno, loops)
             case ast.Assign(targets=[ast.Tuple(elts=targets)], value=value):

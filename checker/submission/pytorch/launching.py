@@ -30,7 +30,7 @@ class LaunchingLint(PyTorchLint):
             self._visit(function)
         elif len(words) == 2 and words[0] in ("triton", CONTEXT):
             self._refuse(node, self._function(*words))
-            self._values(node)
+            self._given(node)
         else:
             super()._visit_Call(node)
 
@@ -50,12 +50,11 @@ class LaunchingLint(PyTorchLint):
             sentence, hint = f"{name} is not imported.", f"Put back the stub's line: {_IMPORT.format(name)}"
             self._refuse(node, Problem("unknown-name", sentence, hint))
         self._visit(function.slice)
-        self._values(node)
+        self._given(node)
 
-    def _values(self, node: ast.Call) -> None:
-        """Look at what a launch is given: values, and several of them at once after a `*`."""
-        for value in (*node.args, *(keyword.value for keyword in node.keywords)):
-            self._visit(value.value if isinstance(value, ast.Starred) else value)
+    def _given(self, node: ast.Call) -> None:
+        """Look at what a launch is given."""
+        self._values((*node.args, *(keyword.value for keyword in node.keywords)))
         if any(keyword.arg is None for keyword in node.keywords):
             self._refuse(node, "call/splat")
 

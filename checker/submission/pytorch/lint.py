@@ -7,6 +7,7 @@ attribute is taken that is not on the list, no function is a value, and no text 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 
 from checker.submission.extract import Program
 from checker.submission.module import is_number
@@ -45,7 +46,10 @@ class PyTorchLint(Walk):
     def _visit_Assign(self, node: ast.Assign) -> None:
         for target in node.targets:
             self._target(target)
-        self._visit(node.value)
+        if all(isinstance(target, ast.Tuple | ast.List) for target in node.targets):
+            self._unpacked(node.value)
+        else:
+            self._visit(node.value)
 
     def _visit_AugAssign(self, node: ast.AugAssign) -> None:
         self._target(node.target)
@@ -76,7 +80,27 @@ class PyTorchLint(Walk):
     def _iterable(self, loop: ast.For) -> None:
         self._visit(loop.iter)
 
-    def _visit_ListComp(self, node: ast.ListComp) -> None:
+    def _visit_Tuple(self, node: ast.Tuple | ast.List) -> None:
+        self._values(node.elts)
+
+    _visit_List = _visit_Tuple
+
+    def _values(self, values: Iterable[ast.expr]) -> None:
+        """Look at values, and at what is unpacked among them."""
+        for value in values:
+            if isinstance(value, ast.Starred):
+                self._unpacked(value.value)
+            else:
+                self._visit(value)
+
+    def _unpacked(self, node: ast.expr) -> None:
+        """Look at what is used up where it is written: there, a generator is a list."""
+        if isinstance(node, ast.GeneratorExp):
+            self._visit_ListComp(node)
+        else:
+            self._visit(node)
+
+    def _visit_ListComp(self, node: ast.ListComp | ast.GeneratorExp) -> None:
         generator = node.generators[0]
         if len(node.generators) > 1 or generator.is_async:
             self._refuse(node, "syntax/comprehension")
@@ -147,6 +171,8 @@ class PyTorchLint(Walk):
                 self._refuse(node, "call/starred")
             elif isinstance(value, ast.Constant) and isinstance(value.value, str):
                 self._text_argument(node, function, value, name, is_first=value is first)
+            elif function in {"list", "tuple"}:
+                self._unpacked(value)
             else:
                 self._visit(value)
 

@@ -23,7 +23,7 @@ def stored(*nodes: ast.AST) -> set[str]:
         node = waiting.pop()
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             names.add(node.id)
-        if not isinstance(node, ast.ListComp):
+        if not isinstance(node, ast.ListComp | ast.GeneratorExp):
             waiting += ast.iter_child_nodes(node)
     return names
 

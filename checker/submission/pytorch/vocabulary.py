@@ -50,4 +50,4 @@ LEAVES = nodes("""
     Load Store Pass Break Continue Add Sub Mult Div FloorDiv Mod BitAnd BitOr BitXor MatMult Pow
     Invert Not UAdd USub And Or Eq NotEq Lt LtE Gt GtE
 """)
-BRANCHES = nodes("BinOp UnaryOp BoolOp IfExp If Expr Return Tuple List Subscript Slice")
+BRANCHES = nodes("BinOp UnaryOp BoolOp IfExp If Expr Return Subscript Slice")
