@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from checker.submission import refusals as triton
 from checker.submission.extract import NotASubmission, Program, extract
 from checker.submission.lint import lint
-from checker.submission.problem import Problem
+from checker.submission.problem import Problem, Problems
 from checker.submission.pytorch import refusals, vocabulary
 from checker.submission.read import Submission, from_cells
 from tests.pytorch import FORWARD, HEAD, PROGRAM, Attack, attacks, with_text
@@ -368,18 +369,18 @@ FORBIDDEN = {
     "set": ("x = {1, 2}", "sets"),
     "set-comprehension": ("x = {i for i in q}", "sets"),
     "two-fors": ("x = [i for i in q for j in k]", "more than one `for`"),
-    "in": ("x = 1 in [1]", "`in`"),
+    "in": ("x = 1 in [1]", "test `x in y`"),
     "is": ("x = q is k", "`is`"),
     "shift": ("x = 1 << 2", "`<<`"),
     "for-else": ("for i in q:\n    pass\nelse:\n    pass", "`for … else`"),
-    "starred-target": ("a, *b = q", "`*`"),
-    "starred-alone": ("a = *q", "`*`"),
-    "starred-statement": ("*q", "`*`"),
+    "starred-target": ("a, *b = q", "assignments to `*x`"),
+    "starred-alone": ("a = *q", "unpacking (`*x`) in a tuple"),
+    "starred-statement": ("*q", "unpacking (`*x`) in a tuple"),
     "attribute-target": ("q.shape = k", "assignments"),
     "target-of-a-function": ("print[0] = k", "assignments"),
     "target-of-a-call": ("torch.zeros(1)[0] = k", "assignments"),
-    "star": ("torch.zeros(*q.shape)", "`*` in a call"),
-    "splat": ("torch.zeros(1, **k)", "`**` in a call"),
+    "star": ("torch.zeros(*q.shape)", "unpacking (`*x`) in this call"),
+    "splat": ("torch.zeros(1, **k)", "unpacking (`**x`) in a call"),
     "text": ("x = 'text'", "text here"),
     "text-as-argument": ("x = q.to('float32')", "other devices"),
     "text-as-number": ("x = float('5')", "text here"),
@@ -458,8 +459,15 @@ def test_what_is_not_on_the_list_is_refused(name: str) -> None:
     assert all(problem.hint and problem.line for problem in found)
 
 
-def test_of_a_function_inside_one_only_its_place_is_said() -> None:
-    assert [problem.id for problem in problems("def f(x):\n    return x\ny = f(q)", HELPERS)] == ["syntax"]
+@pytest.mark.parametrize("inside", ["def f(x):\n    return x", "f = lambda x: x"])
+def test_of_a_function_inside_one_only_its_place_is_said(inside: str) -> None:
+    assert [problem.id for problem in problems(f"{inside}\ny = f(q)", HELPERS)] == ["syntax"]
+
+
+@pytest.mark.parametrize("page", [refusals.problem, triton.problem])
+def test_a_sign_that_means_several_things_is_shown_with_its_operand(page: Problems) -> None:
+    """A function is full of `*` and `in`: that one of them is not allowed says nothing."""
+    assert not [key for key, words in page.words.items() if "`*`" in words.title or "`in`" in words.title]
 
 
 def test_helpers_are_held_to_the_same_rules() -> None:

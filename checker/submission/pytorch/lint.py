@@ -46,6 +46,8 @@ class PyTorchLint(Walk):
     def _visit_Assign(self, node: ast.Assign) -> None:
         for target in node.targets:
             self._target(target)
+        if isinstance(node.value, ast.Lambda):
+            self.names.refused |= stored(*node.targets)
         if all(isinstance(target, ast.Tuple | ast.List) for target in node.targets):
             self._unpacked(node.value)
         else:

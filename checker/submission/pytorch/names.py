@@ -63,6 +63,8 @@ class FunctionNames(names.Names):
         """What is wrong with calling a name."""
         if name in self.program.constants and name in BUILTINS:
             return Problem("reserved-name", f"The name `{name}` is taken.", "Give the constant another name.")
+        if name in self.refused:
+            return None
         return super().function(name)
 
     def dotted(self, words: list[str], *, called: bool) -> Problem | None:
