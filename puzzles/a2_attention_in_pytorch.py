@@ -119,9 +119,9 @@
 # | `torch.maximum(x, y)`, `torch.where(condition, 0.0, x)` | choose entry by entry |
 # | `torch.exp(x)`, `torch.log(x)` | the natural ones |
 #
-# You have loops, `if`, arithmetic, slices, `range`, `min`, `max`, `len`, and the functions and methods of `torch` that
-# compute with tensors; `scaled_dot_product_attention` and its like are what you build. An `if` may ask a tensor, a few
-# times for each product.
+# You have loops, `if`, arithmetic, slices, and the functions and methods of `torch` that compute with tensors.
+# [The guide](../docs/guide.md#what-a-function-of-pytorch-may-use) lists them all. `scaled_dot_product_attention` and
+# its like are what you build. An `if` on a tensor's value is allowed, a few times for each product.
 #
 # ## The signature
 #

@@ -141,7 +141,9 @@ import torch
 # %% [markdown]
 # ## Your turn
 #
-# About 25 lines are missing. The gradients are there from the start, as zeros: each tile adds its part.
+# About 25 lines are missing. The gradients are there from the start, as zeros: each tile adds its part. You have loops,
+# `if`, arithmetic, slices, and functions of `torch`: [the
+# guide](../docs/guide.md#what-a-function-of-pytorch-may-use) lists them all.
 
 # %%
 def flash_attention_backward(q, k, v, o, lse, do, scale, causal, Br, Bc):

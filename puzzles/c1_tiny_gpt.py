@@ -126,7 +126,6 @@
 #   pass. The grid is as large as it has to be, and no loop in Python goes over sequences or heads. Only kernels
 #   compute: your functions make tensors, arrange them in memory and launch.
 # * **Nothing is computed twice.** Keep Q, K, V, O and LSE.
-# * A pointer leads to the memory of its tensor, and to nothing else.
 
 # %%
 from checker.train.kernels import delta_kernel, dk_dv_kernel, dq_kernel, flash_attention_2_kernel  # yours
@@ -139,7 +138,8 @@ from torch import nn
 # %% [markdown]
 # ## Your turn
 #
-# Two functions are missing. The signatures of your kernels are in your files, and in the lessons of p6 and p7.
+# Two functions are missing. The signatures of your kernels are in your files, and in the lessons of p6 and p7. [The
+# guide](../docs/guide.md#what-a-function-of-pytorch-may-use) lists the Python and PyTorch that you may use.
 
 # %%
 BLOCK = 64  # queries of a tile, and keys

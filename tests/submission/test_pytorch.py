@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import random
+import re
 import time
 from collections.abc import Iterator
 
@@ -11,13 +13,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from checker import catalog
+from checker.check import program_of
+from checker.course import ladder, places
 from checker.submission import refusals as triton
 from checker.submission.extract import NotASubmission, Program, extract
 from checker.submission.lint import lint
 from checker.submission.problem import Problem, Problems
 from checker.submission.pytorch import refusals, vocabulary
 from checker.submission.read import Submission, from_cells
+from tests.conftest import ROOT
 from tests.pytorch import FORWARD, HEAD, PROGRAM, Attack, attacks, with_text
+
+
+LIST = "What a function of PyTorch may use"
 
 
 def submission(text: str, name: str = "a2.py") -> Submission:
@@ -243,6 +252,32 @@ def flash_attention_forward(q, k, v, scale, causal, Br, Bc):
 if __name__ == "__main__":
     print(plain(torch.randn(1, 2, 8, 4)))
 '''
+
+
+def test_the_guide_lists_what_is_allowed() -> None:
+    """Every name; of syntax the examples, which the lint takes."""
+    _, heading, guide = (ROOT / "docs" / "guide.md").read_text(encoding="utf-8").partition(f"## {LIST}")
+    table = re.findall(r"^\| ([^|]+) \| (.+) \|$", guide.partition("\n## ")[0], re.MULTILINE)
+    rows = {row: re.findall("`([^`]+)`", entries) for row, entries in table}
+    assert rows.pop("functions of Python") == sorted(vocabulary.BUILTINS)
+    assert rows.pop("functions of `torch`") == sorted(vocabulary.TORCH_FUNCTIONS)
+    assert rows.pop("types and values of `torch`") == sorted(vocabulary.TORCH_VALUES)
+    assert rows.pop("methods") == sorted(vocabulary.METHODS)
+    assert rows.pop("attributes") == sorted(vocabulary.FIELDS, key=str.lower)
+    in_c1 = rows.pop("in c1")
+    assert len(rows) == 4 and len(in_c1) == 6
+    for example in itertools.chain(*rows.values()):
+        assert complaints(f"a = b = c = x = y = q\n{example}", "def f(x):\n    return x\n") == [], example
+    c1 = places.solution("c1").read_text(encoding="utf-8")
+    for example in in_c1:
+        text = c1.replace("    delta_kernel[", f"    grid = x = y = n_q\n    {example}\n    delta_kernel[")
+        assert program_of(submission(text), catalog.load("c1").kernels)[1] == [], example
+
+
+@pytest.mark.parametrize("puzzle_id", [rung.id for rung in ladder.LADDER if rung.pytorch])
+def test_a_lesson_says_where_the_list_is(puzzle_id: str) -> None:
+    above, _, _ = places.script(puzzle_id).read_text(encoding="utf-8").partition("\ndef ")
+    assert f"../docs/guide.md#{LIST.lower().replace(' ', '-')}" in above
 
 
 def test_a_program_of_lists_of_tiles_is_taken() -> None:
