@@ -25,7 +25,6 @@ from checker.submission.read import Submission, from_cells
 from tests.conftest import ROOT
 from tests.pytorch import FORWARD, HEAD, PROGRAM, Attack, attacks, with_text
 
-
 LIST = "What a function of PyTorch may use"
 
 
@@ -256,7 +255,7 @@ if __name__ == "__main__":
 
 def test_the_guide_lists_what_is_allowed() -> None:
     """Every name; of syntax the examples, which the lint takes."""
-    _, heading, guide = (ROOT / "docs" / "guide.md").read_text(encoding="utf-8").partition(f"## {LIST}")
+    _, _, guide = (ROOT / "docs" / "guide.md").read_text(encoding="utf-8").partition(f"## {LIST}")
     table = re.findall(r"^\| ([^|]+) \| (.+) \|$", guide.partition("\n## ")[0], re.MULTILINE)
     rows = {row: re.findall("`([^`]+)`", entries) for row, entries in table}
     assert rows.pop("functions of Python") == sorted(vocabulary.BUILTINS)
