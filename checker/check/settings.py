@@ -66,9 +66,10 @@ def _runs(puzzle: Puzzle, case: Case, program: Program, limits: Limits) -> list[
 
 
 def _alike(runs: Runs) -> bool:
-    """Return whether all runs have ended in the same way, with the same bits."""
-    ends = [(one.error, {n: x.tobytes() for n, x in one.tensors.items()}) if one else None for one in runs]
-    return None not in ends and all(end == ends[0] for end in ends)
+    """Return whether all runs were done, and have ended in the same way, with the same bits."""
+    done = [one for one in runs if one is not None and not one.left_out]
+    ends = [(one.error, {name: values.tobytes() for name, values in one.tensors.items()}) for one in done]
+    return len(done) == TIMES and ends.count(ends[0]) == TIMES
 
 
 def _right(puzzle: Puzzle, case: Case, program: Program, submission: Submission, runs: Runs) -> bool:

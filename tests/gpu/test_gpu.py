@@ -9,6 +9,7 @@ import pytest
 
 from checker.box.parent import Limits, gpu_missing
 from checker.check import Terms, check
+from checker.check.settings import explained
 from checker.course.verdict import Status, Verdict
 from checker.submission.read import from_cells
 from tests.conftest import ROOT, STEMS_OF_KERNELS, check_kernel, check_path
@@ -133,6 +134,22 @@ def test_every_thread_may_print(name: str) -> None:
     assert verdict.accepted, verdict.findings
     assert verdict.printed
     assert any("only small launches print" in remark for remark in verdict.remarks)
+
+
+def test_a_fault_of_the_compiler_is_not_called_rounding() -> None:
+    verdict = check_path(ROOT / "tests" / "gpu" / "a3_transposed.py", Terms(device="auto", targets=()))
+    if verdict.accepted:
+        pytest.skip("this Triton compiles it rightly for this GPU")
+    assert "num_warps=" in verdict.findings[0].explanation and "not rounding" in verdict.findings[0].explanation
+    assert verdict.remarks[0] == "the interpreter accepts this kernel, and the GPU does not."
+
+
+def test_a_missing_barrier_is_no_fault_of_the_compiler() -> None:
+    submission = from_cells([("code", named("p5_no_barrier").text)], "kernel.py", numbered=False)
+    refused = check("p5", submission, ON_GPU)
+    if refused.verdict.accepted:
+        pytest.skip("threads came in an order that is right")
+    assert explained("p5", refused, Limits()).verdict == refused.verdict
 
 
 def test_auto_checks_on_the_interpreter_and_on_the_gpu() -> None:
