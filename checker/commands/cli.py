@@ -93,6 +93,23 @@ def cli() -> None:
     """
 
 
+class _Kept(io.FileIO):
+    """A standard stream that may lose its reader: the command goes on, and what nobody reads is dropped."""
+
+    def write(self, data: Any) -> int:
+        """Write bytes, or drop them if nobody reads them."""
+        try:
+            return super().write(data)
+        except ConnectionError:
+            return len(data)
+
+
+def _kept(number: int, stream: io.TextIOBase | Any) -> io.TextIOWrapper:
+    """Return such a stream in place of Python's own, which is None if it was closed at the start."""
+    buffer = io.BufferedWriter(_Kept(number, "w", closefd=False))
+    return io.TextIOWrapper(buffer, stream and stream.encoding, "replace", line_buffering=True)
+
+
 def _stop(number: int, frame: object) -> None:
     """Turn SIGTERM and SIGHUP into an orderly end, so that the box is taken down."""
     raise Ended(128 + number)
@@ -103,9 +120,10 @@ def main() -> NoReturn:
     signal.signal(signal.SIGTERM, _stop)
     if hasattr(signal, "SIGHUP"):
         signal.signal(signal.SIGHUP, _stop)
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal without Unicode gets question marks
+    while (spare := os.open(os.devnull, os.O_RDWR)) <= 2:  # what is opened next is never taken for a closed stream
+        os.set_inheritable(spare, True)
+    os.close(spare)
+    sys.stdout, sys.stderr = _kept(1, sys.stdout), _kept(2, sys.stderr)
     if spoken() != ENGLISH and not _shows(sys.stdout):
         choose(ENGLISH)
         click.echo("This terminal cannot show Chinese, so what follows is in English.", err=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import select
 import signal
 import sys
 import time
@@ -60,12 +61,16 @@ class Watcher:
         self.ended: dict[Path, float] = {}  # when that check ended
 
     def run(self) -> None:
-        """Watch until interrupted. Raises KeyboardInterrupt, and Misuse where there is nothing to watch."""
+        """Watch until nobody reads it. Raises KeyboardInterrupt, and Misuse where there is nothing to watch."""
         if not self.folders:
             raise Misuse("There is nothing to watch here: no folder puzzles and no folder notebooks.")
         greeted = False
+        output = select.poll()
+        output.register(1, 0)
         try:
             for changed in self._changes():
+                if output.poll(0):  # nobody reads it any more
+                    return
                 if not greeted:  # only now is it certain that no save goes unnoticed
                     self._greet()
                     self._warm_up()

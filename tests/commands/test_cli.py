@@ -258,6 +258,47 @@ def test_a_report_that_cannot_be_written_is_a_fault_without_traceback() -> None:
     assert "No space left" in done.stderr
 
 
+RIGHT = ("check", "w1", "--no-compile", "--file", "solutions/w1_vector_add.py")
+WRONG = ("check", "p1", "--no-compile", "--file", "tests/wrong/p1_padding_loaded_as_zero.py")
+UNREAD = {
+    "accepted": (RIGHT, 0),
+    "json": ((*RIGHT, "--json", "-"), 0),
+    "wrong": (WRONG, 1),
+    "misused": (("check", "99"), 2),
+    "no-such-verb": (("chekc",), 2),
+    "help": (("--help",), 0),
+    "a-sentence": (("hint", "w1", "--again"), 0),
+    "watched": (("watch",), 0),  # which nothing else would end
+}
+
+
+@pytest.mark.parametrize("both", [False, True])
+@pytest.mark.parametrize("name", UNREAD)
+def test_a_reader_who_goes_away_changes_no_exit_status(name: str, both: bool) -> None:
+    arguments, status = UNREAD[name]
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "checker", *arguments]
+    done = subprocess.run(
+        command, cwd=ROOT, stdout=writer, stderr=writer if both else subprocess.PIPE, timeout=600, check=False
+    )
+    os.close(writer)
+    assert done.returncode == status
+    assert both or not re.search(rb"[Pp]ipe|Traceback", done.stderr)
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&- <&-"])
+@pytest.mark.parametrize(("arguments", "status"), [(RIGHT, 0), (WRONG, 1)])
+def test_streams_that_are_closed_change_no_exit_status(
+    arguments: tuple[str, ...], status: int, closed: str, tmp_path: Path
+) -> None:
+    for path in (str(tmp_path / "out.json"), "-"):
+        line = ["sh", "-c", f'exec "$@" {closed}', "sh", sys.executable, "-m", "checker", *arguments, "--json", path]
+        done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
+        assert (done.returncode, "Traceback" in done.stderr) == (status, False), done.stderr
+    assert json.loads((tmp_path / "out.json").read_text())["accepted"] == (status == 0)
+
+
 def test_a_terminal_without_unicode_gets_the_report_all_the_same() -> None:
     done = run("check", "1", "--file", "solutions/p1_naive_softmax.py", PYTHONIOENCODING="ascii")
     assert (done.returncode, "100/100 points" in done.stdout) == (0, True)
@@ -433,14 +474,11 @@ def test_who_stops_us_when_all_is_done_stops_nothing() -> None:
     assert (done.returncode, done.stderr) == (0, "") and "check" in done.stdout
 
 
-WRONG = str(ROOT / "tests" / "wrong" / "p1_padding_loaded_as_zero.py")
-
-
 def test_a_command_speaks_the_language_that_is_asked_for_and_json_does_not_change(tmp_path: Path) -> None:
     told = {}
     for language in ("en", "zh_CN.UTF-8"):
         path = tmp_path / f"{language}.json"
-        done = run("check", "p1", "--file", WRONG, "--no-compile", "--json", str(path), LANGUAGE=language)
+        done = run(*WRONG, "--json", str(path), LANGUAGE=language)
         told[language] = json.loads(path.read_text())
         assert done.returncode == 1 and "[sums-padded-lanes]" in done.stdout
         assert ("部分正确" in done.stdout) == (language != "en") == ("想一想：" in done.stdout)
@@ -461,5 +499,5 @@ def test_what_a_learner_types_is_answered_in_chinese(arguments: str) -> None:
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_a_terminal_that_cannot_show_chinese_gets_english_and_a_sentence(encoding: str) -> None:
-    done = run("check", "p1", "--file", WRONG, "--no-compile", LANGUAGE="zh", PYTHONIOENCODING=encoding)
+    done = run(*WRONG, LANGUAGE="zh", PYTHONIOENCODING=encoding)
     assert "partly right" in done.stdout and done.stderr.count("This terminal cannot show Chinese") == 1
