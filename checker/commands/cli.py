@@ -6,6 +6,7 @@ import contextlib
 import inspect
 import io
 import os
+import re
 import signal
 import sys
 import traceback
@@ -93,6 +94,9 @@ def cli() -> None:
     """
 
 
+_SENSIBLE = {"COLUMNS": "[2-9][0-9]|[1-9][0-9]{2,3}", "LINES": "[1-9][0-9]{0,3}"}  # rich takes any digits
+
+
 class _Kept(io.FileIO):
     """A standard stream that may lose its reader: the command goes on, and what nobody reads is dropped."""
 
@@ -124,6 +128,9 @@ def main() -> NoReturn:
         os.set_inheritable(spare, True)
     os.close(spare)
     sys.stdout, sys.stderr = _kept(1, sys.stdout), _kept(2, sys.stderr)
+    for name, sensible in _SENSIBLE.items():
+        if not re.fullmatch(sensible, os.environ.get(name, "")):
+            os.environ.pop(name, None)
     if spoken() != ENGLISH and not _shows(sys.stdout):
         choose(ENGLISH)
         click.echo("This terminal cannot show Chinese, so what follows is in English.", err=True)

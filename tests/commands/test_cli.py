@@ -299,6 +299,12 @@ def test_streams_that_are_closed_change_no_exit_status(
     assert json.loads((tmp_path / "out.json").read_text())["accepted"] == (status == 0)
 
 
+@pytest.mark.parametrize("columns", ["", "0", "-1", "abc", "1", "19", "²", "9" * 12])
+def test_a_width_that_no_terminal_has_is_no_width(columns: str) -> None:
+    asked = [run("progress", COLUMNS=said, LINES=said).stdout for said in (columns, "80", "20")]
+    assert asked[0] == asked[1] != asked[2]
+
+
 def test_a_terminal_without_unicode_gets_the_report_all_the_same() -> None:
     done = run("check", "1", "--file", "solutions/p1_naive_softmax.py", PYTHONIOENCODING="ascii")
     assert (done.returncode, "100/100 points" in done.stdout) == (0, True)
