@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import inspect
 import io
@@ -94,6 +95,10 @@ def cli() -> None:
     """
 
 
+_PLAIN_SIGNS = "plain-signs"  # the name of the rule for signs that an encoding lacks
+_PLAIN = dict(zip("✓✗○●•·▶◀◂▼↓│─−–×‘’“”\xa0", "+xo***><<vv|---x''\"\" ", strict=True))
+_PLAIN |= {"→": "->", "←": "<-", "≤": "<=", "≥": ">=", "±": "+-", "∞": "inf", "½": "1/2", "²": "^2", "ᵀ": "^T"}
+_PLAIN |= {"…": "...", "⊕": "(+)", "°": "deg "}
 _SENSIBLE = {"COLUMNS": "[2-9][0-9]|[1-9][0-9]{2,3}", "LINES": "[1-9][0-9]{0,3}"}  # rich takes any digits
 
 
@@ -111,7 +116,13 @@ class _Kept(io.FileIO):
 def _kept(number: int, stream: io.TextIOBase | Any) -> io.TextIOWrapper:
     """Return such a stream in place of Python's own, which is None if it was closed at the start."""
     buffer = io.BufferedWriter(_Kept(number, "w", closefd=False))
-    return io.TextIOWrapper(buffer, stream and stream.encoding, "replace", line_buffering=True)
+    return io.TextIOWrapper(buffer, stream and stream.encoding, _PLAIN_SIGNS, line_buffering=True)
+
+
+def _plain_signs(error: UnicodeError) -> tuple[str, int]:
+    """Return ASCII for signs that cannot be encoded, a question mark for each other one, and where these signs end."""
+    assert isinstance(error, UnicodeEncodeError)
+    return "".join(_PLAIN.get(sign, "?") for sign in error.object[error.start : error.end]), error.end
 
 
 def _stop(number: int, frame: object) -> None:
@@ -127,6 +138,7 @@ def main() -> NoReturn:
     while (spare := os.open(os.devnull, os.O_RDWR)) <= 2:  # what is opened next is never taken for a closed stream
         os.set_inheritable(spare, True)
     os.close(spare)
+    codecs.register_error(_PLAIN_SIGNS, _plain_signs)
     sys.stdout, sys.stderr = _kept(1, sys.stdout), _kept(2, sys.stderr)
     for name, sensible in _SENSIBLE.items():
         if not re.fullmatch(sensible, os.environ.get(name, "")):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -53,7 +54,7 @@ def console(**options: Any) -> Screen:
 
 def echo(sentence: str, *, err: bool = False) -> None:
     """A sentence as it is, whatever is to be typed or opened in it: no line is broken."""
-    click.echo(said(sentence), err=err)
+    click.echo(said(sentence), sys.stderr if err else sys.stdout)  # click's own would be UTF-8 on an ASCII terminal
 
 
 def plain(shown: RenderableType, width: int = 100) -> str:

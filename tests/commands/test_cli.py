@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
@@ -18,12 +19,14 @@ import pytest
 
 from checker import catalog
 from checker.box.parent import gpu_missing
+from checker.commands import cli
 from checker.course import ladder
 from checker.course.columns import has_wide
 from checker.course.lesson import emptied
 from checker.course.status import Misuse
 from checker.course.verdict import Status, Verdict
 from checker.learner.practice import checked, twice
+from checker.report.words import SHADES
 from tests.conftest import ROOT, SOLUTION, boxed_processes, importable
 
 STUB = (ROOT / "puzzles" / "p1_naive_softmax.py").read_text()
@@ -305,9 +308,25 @@ def test_a_width_that_no_terminal_has_is_no_width(columns: str) -> None:
     assert asked[0] == asked[1] != asked[2]
 
 
-def test_a_terminal_without_unicode_gets_the_report_all_the_same() -> None:
-    done = run("check", "1", "--file", "solutions/p1_naive_softmax.py", PYTHONIOENCODING="ascii")
-    assert (done.returncode, "100/100 points" in done.stdout) == (0, True)
+@pytest.mark.parametrize("ascii", [{"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C", "PYTHONUTF8": "0"}])
+def test_an_ascii_terminal_gets_the_same_report_in_other_signs(ascii: dict[str, str]) -> None:
+    for arguments, signs in ((RIGHT, "+" * 7), (WRONG, "x+x++++x")):
+        plain, usual = run(*arguments, **ascii).stdout, run(*arguments, PYTHONIOENCODING="utf-8").stdout
+        assert plain.isascii() and plain.count("?") == usual.count("?")
+        assert "".join(re.findall(r"^([+x]) ", plain, re.M)) == signs
+        assert ("  > 15 | " in plain) == (arguments == WRONG)
+
+
+def test_every_sign_that_we_print_has_a_form_in_ascii() -> None:
+    """Besides Chinese, the pictures of pages, and what stands for a sign that was taken out."""
+    texts = [path.read_text() for path in (ROOT / "solutions").glob("*.md")]
+    texts += [path.read_text() for path in (ROOT / "checker").rglob("*.md") if "zh" not in path.name]
+    for path in (ROOT / "checker").rglob("*.py"):
+        nodes = (node for node in ast.walk(ast.parse(path.read_text())) if not isinstance(node, ast.Expr))  # docstrings
+        parts = (part for node in nodes for part in ast.iter_child_nodes(node) if isinstance(part, ast.Constant))
+        texts += [part.value for part in parts if isinstance(part.value, str)]
+    signs = {sign for text in texts for sign in text if ord(sign) < 0xD000 and not has_wide(sign)} - {*SHADES, "☐"}
+    assert {sign for sign in signs if not sign.isascii()} <= cli._PLAIN.keys()
 
 
 def test_a_fault_of_ours_is_status_3_without_traceback(tmp_path: Path) -> None:
