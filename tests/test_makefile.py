@@ -109,6 +109,14 @@ def test_looking_changes_nothing(course: Path, arguments: tuple[str, ...]) -> No
     assert (course / ".venv" / ".layer-test").exists()
 
 
+def test_nobody_has_to_read_all_of_the_help(course: Path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(["make", "help"], cwd=course, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_a_students_copy_is_the_same_makefile_without_the_rest(course: Path) -> None:
     (course / "instructor.mk").unlink()
     assert "make check" in make(course, "help").stdout and "instructors" not in make(course, "help").stdout

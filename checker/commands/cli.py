@@ -113,10 +113,10 @@ class _Kept(io.FileIO):
             return len(data)
 
 
-def _kept(number: int, stream: io.TextIOBase | Any) -> io.TextIOWrapper:
+def _kept(number: int, stream: object) -> io.TextIOWrapper:
     """Return such a stream in place of Python's own, which is None if it was closed at the start."""
     buffer = io.BufferedWriter(_Kept(number, "w", closefd=False))
-    return io.TextIOWrapper(buffer, stream and stream.encoding, _PLAIN_SIGNS, line_buffering=True)
+    return io.TextIOWrapper(buffer, getattr(stream, "encoding", None), _PLAIN_SIGNS, line_buffering=True)
 
 
 def _plain_signs(error: UnicodeError) -> tuple[str, int]:
