@@ -96,6 +96,8 @@ def check(
 
 def _terms(key: str | None, device: str, wanted: str, *, unsafe: bool) -> Terms:
     """Under which terms is checked; `wanted`: targets, none if empty. With a key in a cage, unless `unsafe`."""
+    if key is not None and not key.strip():
+        raise Misuse("The key is empty. Name one, or leave --key out to practise.")
     if device == "cuda" and key is not None and not unsafe:
         raise Misuse("Grading runs on the interpreter, whose verdict is that of a GPU: leave out --device cuda.")
     if device == "cuda" and (reason := gpu_missing()):

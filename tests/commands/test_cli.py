@@ -153,6 +153,8 @@ MISUSES = {
     "file-without-puzzle": (["check", "--file", "x.py"], "Say which puzzle"),
     "no-such-device": (["check", "1", "--device", "abacus"], "abacus"),
     "no-gpu-in-a-cage": (["check", "1", "--key", "autumn", "--device", "cuda"], "Grading runs on the interpreter"),
+    "no-key": (["check", "1", "--key", ""], "The key is empty"),
+    "blank-key": (["check", "1", "--unsafe-no-sandbox", "--key", " "], "The key is empty"),
     "no-such-option": (["check", "1", "--fast"], "--fast"),
     "no-such-verb": (["chekc"], "chekc"),
     "no-such-target": (["check", "1", "--targets", "sm_90,sm_12"], "There is no target 'sm_12'"),
