@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import IO, Any, NamedTuple
 
 from checker.course import ladder
-from checker.course.clean import clean
+from checker.course.clean import ORDERS, clean
 from checker.course.verdict import Verdict
 from checker.grading.batch import Outcome, verdict_of
 from checker.grading.settings import Settings
@@ -94,8 +94,8 @@ def _facts(row: Row) -> dict[str, Any]:
 
 
 def harmless(value: Any) -> Any:
-    """A text that a spreadsheet does not take for a formula: names of files are the students' to choose.
+    """A text that a spreadsheet takes for no formula, and that turns no cell around: students choose names of files.
 
     Some begin a cell at a semicolon or a tab as well, whatever stands around it, or pass over blanks.
     """
-    return _FORMULA.sub(r"\1'", value) if isinstance(value, str) else value
+    return _FORMULA.sub(r"\1'", ORDERS.sub("�", value)) if isinstance(value, str) else value

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-import unicodedata
 from pathlib import Path
 
+from checker.course.clean import ORDERS
 from checker.course.status import Misuse
 
 
@@ -15,7 +15,7 @@ def is_odd(name: str) -> bool:
 
     nbgrader would stop at some of these, and everybody who comes after them would have no grade.
     """
-    return not name or name.startswith(".") or any(unicodedata.category(c) in ("Cc", "Cs") for c in name)
+    return not name or name.startswith(".") or ORDERS.search(name) is not None or "\n" in name or "\t" in name
 
 
 def students(course: Path) -> set[str]:

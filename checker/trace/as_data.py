@@ -12,6 +12,7 @@ import numpy as np
 from checker.box.protocol.results import AccessLog, LaunchResult, Refusal
 from checker.box.protocol.steps import Step, Value
 from checker.course.case import Case
+from checker.course.clean import clean, one_line
 from checker.course.verdict import Where
 from checker.judge.evidence import element_name, tensor_name
 from checker.report.said import said as spoken
@@ -39,12 +40,13 @@ def launch_data(
     steps = sorted(recorded.steps, key=lambda step: step.program)  # stable: each program's stay in order
     own_steps = [n for n, step in enumerate(steps) if step.program == own] or [0]
     end = result.refused or result.error
+    text = clean(submission.text, len(submission.text)).split("\n")
     as_steps = [_step(step, result.log) for step in steps]
     data: Data = {
         "kernel": case.kernel,
         "case": case.name,
-        "code": _code(submission, functions),
-        "statements": dict(_statements(submission.text.split("\n"), functions)),
+        "code": _code(text, submission, functions),
+        "statements": dict(_statements(text, functions)),
         "loops": [loop for function in functions for loop in _loops(function)],
         "tensors": [
             {
@@ -137,13 +139,12 @@ def _stopped(result: LaunchResult, submission: Submission) -> str:
     if isinstance(end, Refusal):
         of, did = tensor_name(end.tensor) if end.tensor else "no tensor", "stores to" if end.store else "loads from"
         return f"stopped{line}: it {did} element {end.first} of {of}, which is outside"
-    message = end.message.strip()[:MOST_MESSAGE]
+    message = one_line(end.message.strip(), MOST_MESSAGE)
     return f"stopped{line}: {end.type}" + (f": {message}" if message else "")
 
 
-def _code(submission: Submission, functions: Iterable[ast.FunctionDef]) -> list[list[Any]]:
+def _code(text: Sequence[str], submission: Submission, functions: Iterable[ast.FunctionDef]) -> list[list[Any]]:
     """(line, line in its cell or file, text) of each line of some functions, as they stand."""
-    text = submission.text.split("\n")
     lines = {n for one in functions for n in range(one.lineno, (one.end_lineno or one.lineno) + 1)}
     return [[line, submission.place(line)[1], text[line - 1]] for line in sorted(lines)]
 

@@ -250,7 +250,7 @@ def test_what_a_platform_exports_is_collected(course: Course) -> None:
         ]
 
 
-NEVER_A_NAME = ("bo\nb", b"b\xff".decode(errors="surrogateescape"), ".hid", "b\x1b[2J")
+NEVER_A_NAME = ("bo\nb", b"b\xff".decode(errors="surrogateescape"), ".hid", "b\x1b[2J", "b\u202eo")
 
 
 def test_a_name_that_is_none_costs_nobody_else_a_grade(after: tuple[Course, str], tmp_path: Path) -> None:
@@ -263,7 +263,8 @@ def test_a_name_that_is_none_costs_nobody_else_a_grade(after: tuple[Course, str]
         course.hand_in("zoe", filled(RIGHT))
         done = typed(course, "round", "p1")
         assert done.exit_code == 0 and course.scores()["zoe"] == 100.0, done.output
-        assert "cannot be a student's name" in " ".join(done.output.split()) and "\x1b" not in done.output
+        assert "cannot be a student's name" in " ".join(done.output.split()) and not {"\x1b", "\u202e"} & {*done.output}
+        assert "\u202e" not in (course.folder / "grades.csv").read_text()
 
 
 @pytest.mark.parametrize("said", [b"garbage", b"\xff", b"2040-01-01 00:00:00 UTC"], ids=["text", "bytes", "a time"])

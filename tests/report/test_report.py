@@ -17,6 +17,8 @@ from checker.course.clean import clean, cleaned
 from checker.course.columns import columns
 from checker.course.language import CHINESE, speaking
 from checker.course.verdict import Finding, PropertyResult, Status, Verdict, Where
+from checker.grading.export import harmless
+from checker.nbgrader.students import is_odd
 from checker.report.as_json import as_dict, dumps
 from checker.report.terminal import overview, show
 from checker.report.words import PLAIN_WORDS, apart
@@ -138,8 +140,19 @@ def test_prints_are_shown_with_their_program_and_case(check_text: Callable[..., 
 
 @given(st.text())
 def test_clean_text_is_harmless(text: str) -> None:
-    assert all(c.isprintable() or c in "\n\t" or ord(c) > 0xFFFF or c.isspace() for c in clean(text))
+    assert all(c.isprintable() or c in "\n\t\u200c\u200d" or ord(c) > 0xFFFF or c.isspace() for c in clean(text))
     assert clean(clean(text)) == clean(text)
+
+
+NAMES = "王小明", "Åsa Öberg", "محمد", "דוד", "می\u200cخواهم", "👩\u200d🚀"
+TURNS = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+
+
+def test_a_name_is_shown_as_it_is_written_but_turns_nothing_around() -> None:
+    assert [*map(clean, NAMES)] == [*map(harmless, NAMES)] == [*NAMES]
+    assert not any(map(is_odd, NAMES))
+    for sign in TURNS + "\x1b":
+        assert clean(f"a{sign}b") == harmless(f"a{sign}b") == "a�b" and is_odd(f"a{sign}b")
 
 
 def test_long_text_is_cut_in_the_middle() -> None:

@@ -118,6 +118,16 @@ def test_a_wrong_kernel_begins_where_its_first_wrong_element_is_stored(name: str
     assert where.stored is not None
 
 
+def test_no_text_of_a_kernel_turns_around_what_is_beside_it() -> None:
+    loud = solution("w1").text.replace("tl.store(", "assert n < 9, 'می\u200cخواهم \u202eevil'  # \u2066\n    tl.store(")
+    made = check("w1", from_cells([("code", loud)], "k\u202eernel.py", numbered=False), Terms(targets=()))
+    found = data_of(made, ALONE)
+    assert found is not None
+    shown = page.page(found)
+    assert "می\u200cخواهم �evil" in shown and "�evil" in first_launch(found)["stopped"]
+    assert not {"\u202e", "\u2066"} & {*shown}
+
+
 def test_a_stopped_kernel_is_shown_up_to_the_line_that_stopped_it() -> None:
     launch = first_launch(data("p1_no_store_mask"))
     assert launch["start"] == max(
