@@ -103,7 +103,7 @@ _SENSIBLE = {"COLUMNS": "[2-9][0-9]|[1-9][0-9]{2,3}", "LINES": "[1-9][0-9]{0,3}"
 
 
 class _Kept(io.FileIO):
-    """A standard stream that may lose its reader: the command goes on, and what nobody reads is dropped."""
+    """A standard stream that may lose its reader: the command continues, and what nobody reads is dropped."""
 
     def write(self, data: Any) -> int:
         """Write bytes, or drop them if nobody reads them."""
