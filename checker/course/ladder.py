@@ -116,7 +116,12 @@ LADDER = (
         launches=("p6", "p7"),
         helps="after p7, to train a model with your kernels",
     ),
-    Rung("b1", "attention_bias", "Attention with a bias", helps="after p7, for positions, and masks of finite numbers (no -inf)"),
+    Rung(
+        "b1",
+        "attention_bias",
+        "Attention with a bias",
+        helps="after p7, for positions, and masks of finite numbers (no -inf)",
+    ),
     Rung("b2", "attention_dropout", "Attention with dropout", helps="after p7, for random numbers in a kernel"),
     Rung("b3", "split_kv", "Decoding: attention split along the keys", helps="after p6, for one query and many keys"),
 )

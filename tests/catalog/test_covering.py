@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from checker import catalog
-from checker.catalog.attention.forward.cases import of_every_class
+from checker.catalog.attention.forward.cases import FAR_ROWS, of_every_class
 from checker.catalog.attention.launch import shape_of
 from checker.catalog.attention.reference import is_causal
 from checker.catalog.cases import covering, orders
-from checker.course.case import Case, Role, Tensor
+from checker.course.case import AxisKind, Case, Role, Tensor
 from checker.course.puzzle import Draw
 from tests.conftest import STEMS_OF_KERNELS
 from tests.covering import all_covered, every
@@ -211,15 +211,27 @@ def test_every_kernel_runs_at_real_sizes(key: str) -> None:
             far = [c for c in cases if c.checked_arithmetic and "2**31" not in c.name and POSITIONS not in c.name]
             assert far
             assert {c.tensors[next(iter(c.tensors))].values.dtype.name for c in far} == {"float16", "float32"}
+            if puzzle in ATTENTION:
+                rows = [c for c in far if FAR_ROWS in c.name]
+                far = [c for c in far if c not in rows]
+                assert rows and all(rows_are_far(c) for c in rows)
             for tensor in (t for c in far for t in c.tensors.values() if t.strides[0] > 2**30):
                 assert tensor.values.shape[0] == 6
                 assert 2**30 < tensor.strides[0] < 2**31 and tensor.strides[0] & (tensor.strides[0] - 1)
                 assert 5 * tensor.strides[0] > 2**32
             if "heads" in kernel.parameters:
                 continue  # a program goes over all of them: many would take long
-            [tall] = [c for c in cases if c.programs and "many of both" not in c.name and POSITIONS not in c.name]
+            others = ("many of both", POSITIONS, FAR_ROWS)
+            [tall] = [c for c in cases if c.programs and not any(name in c.name for name in others)]
             assert tall.programs[0] == 0 and tall.programs[-1] + 1 == np.prod(tall.grid)
             assert tall.tensors[next(iter(tall.tensors))].values.shape[0] > (65_536 if puzzle in ROWS else 256)
+
+
+def rows_are_far(case: Case) -> bool:
+    """Return whether rows of Q and K begin beyond 2**32 elements, and those of a tile within 2**31 from its first."""
+    matrices = [t for t in case.tensors.values() if t.values.ndim == 3 and t.axes[-1].kind is AxisKind.DIMENSION]
+    tiles = [(t.values.shape[1], t.strides[1], t.axes[1].block) for t in matrices]
+    return all((n - 1) * stride > 2**32 and block * stride < 2**31 for n, stride, block in tiles)
 
 
 NEEDED = {  # what a case of a property asks for whatever its sizes are
