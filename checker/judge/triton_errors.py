@@ -21,6 +21,7 @@ COMMON = (
             )
         ),
     ),
+    idea("address-as-number", Raises(re.compile(r"^an address was converted to "))),
     idea(
         "reduction-of-a-number", Raises(re.compile(r"axis -?\d+ .*out of bounds for (shape \[\]|array of dimension 0)"))
     ),

@@ -129,6 +129,19 @@ def refusal(*body: str, before: str = "") -> str:
     return error.message
 
 
+@pytest.mark.parametrize(
+    "number",
+    [
+        *("x_ptr.to(tl.int64)", "(x_ptr + 1).to(tl.uint64)", "x_ptr.to(tl.int64, bitcast=True)", "x_ptr.to(tl.int1)"),
+        *("tl.cast(tl.where(n > 3, x_ptr, y_ptr), tl.int64)", "tl.full((1,), x_ptr, tl.int64)"),
+    ],
+)
+def test_no_address_becomes_a_number(number: str) -> None:
+    assert refusal("tl.multiple_of(x_ptr, 16)", f"start = {number}").startswith("an address was converted to ")
+    as_words = "tl.store(y_ptr.to(tl.pointer_type(tl.int32)), tl.load(x_ptr.to(tl.pointer_type(tl.int32)) + 1))"
+    assert run(f"KERNEL\n    {as_words}\n").error is None  # only the type of what is there
+
+
 def test_what_a_gpu_cannot_do_is_an_error() -> None:
     assert "must be positive" in refusal("for i in range(0, -9, -n):", "    tl.store(y_ptr, i)")
     assert "need a scalar" in refusal("x = 1 if tl.arange(0, B) < n else 2")

@@ -70,6 +70,11 @@ def _block(result: Any, *_: Any) -> None:
         running.memory.block(result.data.size)
 
 
+def _number(builder: Any, ptrs: Any, kind: Any) -> Any:
+    """Refuse an address as a number: it differs from launch to launch, and tells this interpreter from a GPU."""
+    raise TypeError(f"an address was converted to {kind}")
+
+
 def truth(tensor: Any) -> bool:
     """A block has no truth value. Triton's interpreter calls every block true; a GPU refuses it.
 
@@ -95,5 +100,6 @@ INSTEAD = {
     "create_barrier": _barrier,
     "create_atomic_rmw": _atomic,
     "create_atomic_cas": _compare_and_swap,
+    "create_ptr_to_int": _number,
 }
 NOTES = {"create_dot": _dot, "create_splat": _block, "create_broadcast": _block}
