@@ -14,8 +14,9 @@
         <!-- 3f2a91c0 -->
         融合成一个 kernel 之后……
 
-`@5b3c2f10` and `3f2a91c0` are marks of the English: where that has changed since, English is shown, and says so. What
-is the same in all languages, as blocks of code and displayed formulas, stands in the English alone.
+`@5b3c2f10` and `3f2a91c0` are marks of the English: where that has changed since, English is shown, and says so.
+A sentence in code with `（英文）` below it is still to be translated. What is the same in all languages, as blocks of
+code and displayed formulas, stands in the English alone.
 
 An English sentence is its own key, as it is for gettext. A text with numbers and names in it is known by its form: what
 is found in `{names}` is translated in turn, or must have no words; `{message!}` may hold anything, such as what Python
@@ -32,7 +33,7 @@ from pathlib import Path
 
 from checker.course import words
 from checker.course.language import ENGLISH
-from checker.course.paragraphs import mark
+from checker.course.paragraphs import IN_ENGLISH, mark
 from checker.course.places import PACKAGE
 
 LONGEST, MOST_KEPT = 2_000, 10_000  # characters of a text that is looked up; texts that are remembered
@@ -181,12 +182,13 @@ def phrases(language: str, package: Path = PACKAGE) -> Iterator[Phrase]:
         if english := english_of(path):
             yield from of_words(english, path)
         else:
-            yield from (Phrase(*pair) for pair in sentences(path))
+            yield from (Phrase(*pair) for pair in sentences(path) if all(pair))
 
 
 def sentences(path: Path) -> list[tuple[str, str]]:
-    """What a file of sentences has: each in English and in its language."""
-    return _ENTRY.findall(path.read_text(encoding="utf-8"))
+    """Return what a file of sentences has: each in English and in its language, or empty where that is missing."""
+    found = _ENTRY.findall(path.read_text(encoding="utf-8"))
+    return [(english, "" if other == IN_ENGLISH else other) for english, other in found]
 
 
 def of_pages(language: str, *folders: Path) -> dict[str, str]:
@@ -195,7 +197,8 @@ def of_pages(language: str, *folders: Path) -> dict[str, str]:
     They look it up as it stands; no report does, so that it is in no phrasebook. Nothing in English.
     """
     files = (folder / f"{language}.md" for folder in folders)
-    return {english: other for file in files if language != ENGLISH for english, other in sentences(file)}
+    found = (pair for file in files if language != ENGLISH for pair in sentences(file))
+    return {english: other for english, other in found if other}
 
 
 def files(language: str, package: Path = PACKAGE) -> list[Path]:
@@ -204,9 +207,9 @@ def files(language: str, package: Path = PACKAGE) -> list[Path]:
 
 
 def english_of(path: Path) -> Path | None:
-    """The words that a file of words was made from; None for sentences."""
+    """Return the words that a file of words was made from, or should be; None for sentences."""
     english = path.with_name(f"{path.name.partition('.')[0]}.md")
-    return english if english.exists() else None
+    return english if english.exists() or _MARKED.search(path.read_text(encoding="utf-8")) else None
 
 
 def entries(path: Path) -> dict[str, tuple[str, words.Words]]:

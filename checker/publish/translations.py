@@ -1,9 +1,10 @@
-"""What is left to translate, and what is no longer a translation of what there is: counted by `make lint`."""
+"""Counts what is missing in other languages, and what is no longer a translation of the English. For `make lint`."""
 
 from __future__ import annotations
 
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,6 @@ from checker.course.language import ENGLISH, LANGUAGES
 from checker.course.lesson import script_cells
 from checker.course.paragraphs import blocks, facts, mark, speaks
 from checker.course.places import PACKAGE, ROOT
-from checker.course.translation import mark_of
 
 SCRIPTS = ("docs/site/app", "checker/trace/step")  # folders of what pages run
 _TERM = re.compile(r"^\|[^|]+\|[^|]+\|([^|]+)\|$", re.MULTILINE)
@@ -25,15 +25,15 @@ class Text:
     """A paragraph or an entry in two languages; what is not there is empty."""
 
     file: Path  # of the translation
-    mark: str  # of the English
+    mark: str  # of the English that it was made from, or is to be made from
     english: str
     other: str
     key: str = ""  # of an entry
 
     @property
     def stale(self) -> bool:
-        """Whether its English has changed, or has never been translated."""
-        return not self.english or not self.other
+        """Whether its English has changed since, or is gone."""
+        return bool(self.other) and mark(self.english) != self.mark
 
     @property
     def differences(self) -> list[str]:
@@ -43,12 +43,16 @@ class Text:
 
 
 def texts(language: str, root: Path = ROOT, package: Path = PACKAGE) -> Iterator[Text]:
-    """All of what has a file in this language, and what this file has more."""
-    for room in paragraphs.PROSE:
-        for file in sorted((root / room / language).glob("*.md")):
-            yield from _lesson(file, root)
+    """Return all that is to be in this language, and what its files have besides."""
+    for room in (root / name for name in paragraphs.PROSE):
+        suffix = ".py" if room.name == "puzzles" else ".md"
+        there = (*room.glob(f"*{suffix}"), *(room / language).glob("*.md"))
+        for stem in sorted({path.stem for path in there}):
+            yield from _lesson(room / language / f"{stem}.md", room / f"{stem}{suffix}", root)
     yield from _page(root / "docs" / f"README.{language}.md", root / "README.md")
-    for file in translation.files(language, package):
+    english_words = (path for path in package.rglob("*.md") if path.with_suffix(".py").exists())
+    to_be = {path.with_suffix(f".{language}.md") for path in english_words}
+    for file in sorted({*translation.files(language, package), *to_be}):
         english = translation.english_of(file)
         yield from _words(file, english) if english else _sentences(file)
     for file in (root / folder / f"{language}.md" for folder in SCRIPTS):
@@ -62,10 +66,9 @@ def paragraphs_of(file: Path) -> list[str]:
     return [block for kind, cell in cells if kind == "markdown" for block in blocks(cell) if speaks(block)]
 
 
-def _lesson(file: Path, root: Path) -> Iterator[Text]:
-    room, there = file.parents[1], paragraphs.paragraphs(file.read_text(encoding="utf-8"))
+def _lesson(file: Path, source: Path, root: Path) -> Iterator[Text]:
+    there = paragraphs.paragraphs(_read(file))
     elsewhere = set(paragraphs.lessons(file.parent.name, root)) - there.keys()
-    source = room / f"{file.stem}{'.py' if room.name == 'puzzles' else '.md'}"
     english = {mark(block): block for block in paragraphs_of(source)}
     for one in english.keys() - elsewhere | there.keys():
         yield Text(file, one, english.get(one, ""), there.get(one, ""))
@@ -73,19 +76,22 @@ def _lesson(file: Path, root: Path) -> Iterator[Text]:
 
 def _page(file: Path, source: Path) -> Iterator[Text]:
     """What a page has translated of another one: it need not be all of it."""
-    english = {mark(block): block for block in blocks(source.read_text(encoding="utf-8"))} if file.exists() else {}
-    for one, said in paragraphs.paragraphs(file.read_text(encoding="utf-8")).items() if file.exists() else ():
+    english = {mark(block): block for block in blocks(_read(source))}
+    for one, said in paragraphs.paragraphs(_read(file)).items():
         yield Text(file, one, english.get(one, ""), said)
+
+
+def _read(file: Path) -> str:
+    return file.read_text(encoding="utf-8") if file.exists() else ""
 
 
 def _words(file: Path, source: Path) -> Iterator[Text]:
     english = words.read(source.read_text(encoding="utf-8"), source.name)
-    there = translation.entries(file)
+    there = translation.entries(file) if file.exists() else {}
     for key in dict.fromkeys((*english, *there)):
-        now = mark_of(english[key]) if key in english else ""
-        made_from, said = there.get(key, ("", words.Words()))
-        one, two = ("\n".join(it.texts) for it in (english.get(key, words.Words()), said))
-        yield Text(file, now, one, two if made_from == now else "", key)
+        one = "\n".join(english[key].texts) if key in english else ""
+        made_from, two = (there[key][0], "\n".join(there[key][1].texts)) if key in there else (mark(one), "")
+        yield Text(file, made_from, one, two, key)
 
 
 def _sentences(file: Path) -> Iterator[Text]:
@@ -105,19 +111,22 @@ def main() -> None:
     status = 0
     for language in (code for code in LANGUAGES if code != ENGLISH):
         found, banned_words = [*texts(language)], banned(language)
+        missing = [text.file for text in found if not text.other]
+        unbegun = Counter(file for file in missing if not file.exists())
         for text in found:
-            key = f"# {text.key} @{text.mark}" if text.key and text.mark else text.key or text.mark
+            key = f"# {text.key} @{mark(text.english)}" if text.key and text.english else text.key or text.mark
             place = f"{text.file.relative_to(ROOT)}: {key}"
-            if text.stale and "-v" in sys.argv:
+            if "-v" in sys.argv and (text.stale or (not text.other and text.file not in unbegun)):
                 print(f"{place}\n{text.english or 'its English is gone'}\n")
             for word in (word for word in banned_words if word in text.other):
                 print(f"{place} has {word}, which the glossary does not allow.")
                 status = 1
+        for file, count in unbegun.items() if "-v" in sys.argv else ():
+            print(f"{file.relative_to(ROOT)}: not begun, {count} texts")
         signs = sum(len(re.findall(f"[{WIDE}]", text.other)) for text in found)
-        stale = sum(text.stale for text in found)
-        print(
-            f"{language}: {len(found)} texts, {signs} signs, {stale} stale (python -m checker.publish.translations -v)"
-        )
+        there = f"{len(found) - len(missing)} texts, {signs} signs, {sum(text.stale for text in found)} stale"
+        left = f"{len(missing) - unbegun.total()} texts and {len(unbegun)} files"
+        print(f"{language}: {there}; missing: {left} (python -m checker.publish.translations -v)")
     sys.exit(status)
 
 
