@@ -202,6 +202,7 @@ class Suspect:
     value: int | float  # whole, but for numbers that data may be compared with
     text: str
     computed: bool = False  # from several numbers, or from one: it is not written down as it is
+    solved: bool = False  # a size with a remainder that is asked for: it counts as it is
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,7 @@ class _Number:
     text: str
     line: int
     computed: bool = False  # else it stands in the code, folded
+    solved: bool = False  # it is a size of which the code asks for a remainder
     shifts: bool = False  # it is the right side of << or >>
     compared: bool = False  # it stands in a comparison
 
@@ -49,12 +50,15 @@ class _Number:
         cell, line = place(self.line)
         where = f"line {line}" if cell is None else f"cell {cell}, line {line}"
         text = f"{self.text}, from {where}" if self.computed else f"{self.text} in {where}"
-        return Suspect(self.value, text, self.computed)
+        return Suspect(self.value, text, self.computed, self.solved)
 
 
 def suspects(program: Program, place: Place) -> dict[str, Suspects]:
     """What is suspicious in each kernel and in the helpers that it calls."""
-    kept = ([some[:MOST_SUSPECTS] for some in _of_kernel(program, name)] for name in program.kernels)
+    kept = (
+        [sorted(some, key=lambda number: number.computed and not number.solved)[:MOST_SUSPECTS] for some in both]
+        for both in (_of_kernel(program, name) for name in program.kernels)
+    )
     made = (Suspects(*(tuple(number.suspect(place) for number in some) for some in both)) for both in kept)
     return dict(zip(program.kernels, made, strict=True))
 
@@ -84,8 +88,10 @@ def _of_kernel(program: Program, kernel: str) -> tuple[list[_Number], list[_Numb
     constants = list(_written(statements))
     sizes: dict[int, _Number] = {}
     for number in itertools.islice(itertools.chain(constants, others, _computed(statements)), MOST_LOOKED_AT):
-        if (LEAST <= number.value <= MOST or (number.value == 2 and number.compared)) and number.value not in sizes:
-            sizes[int(number.value)] = number
+        if LEAST <= number.value <= MOST or (number.value == 2 and number.compared):
+            kept = sizes.setdefault(int(number.value), number)
+            if number.solved:
+                sizes[int(number.value)] = replace(kept, solved=True)
     of_data = [n for n in (*constants, *_exponents(constants)) if LEAST <= n.value <= MOST_OF_DATA]
     values = {n.value: n for n in (*reversed(of_data), *_small(constants))}
     return [*sizes.values()], [*values.values()][::-1]
@@ -140,7 +146,10 @@ def _exponents(constants: Iterable[_Number]) -> Iterator[_Number]:
 
 
 def _remainders(parts: Iterable[ast.AST], known: Mapping[str, int | float]) -> Iterator[_Number]:
-    """Numbers with a remainder that is asked for, of some size: `n % 997 == 13`, `7 * n % 997 == 13`."""
+    """Return sizes with a remainder that is asked for: `n % 997 == 13`, `(7 * n - m) % 997 == 13`.
+
+    Where there are several names, all of them are this size, and then each by itself, with the others at 1.
+    """
     budget = MOST_TRIED
     for part in parts:
         if not isinstance(part, ast.Compare):
@@ -151,14 +160,20 @@ def _remainders(parts: Iterable[ast.AST], known: Mapping[str, int | float]) -> I
             by, rest = folded(left.right, known), folded(part.comparators[-1], known)
             if not (isinstance(by, int) and isinstance(rest, int) and 1 < by < MOST):
                 continue
-            nodes = sum(1 for _ in ast.walk(left.left))
-            for near in (by, 20 * by, 9000):
+            nodes = [*ast.walk(left.left)]
+            of_all = dict.fromkeys(node.id for node in nodes if isinstance(node, ast.Name) and node.id not in known)
+            names = [*of_all][:MOST_TOGETHER]
+            tried = [(near, known) for near in (by, 20 * by, 9000)]
+            if len(names) > 1:
+                tried += [(by, {**known, **dict.fromkeys({*names} - {name}, 1)}) for name in names]
+            for near, given in tried:
                 size = start = near // by * by + rest % by
-                end = start + min(by, budget // nodes)
-                while size < end and (of_size(left.left, size, known) - rest) % by:
+                end = start + min(by, budget // len(nodes))
+                while size < end and (of_size(left.left, size, given) - rest) % by:
                     size += 1
-                budget -= nodes * (size - start)
-                yield _Number(size if size < end else start, f"{rest} modulo {by}", part.lineno, computed=True)
+                budget -= len(nodes) * (size - start)
+                value, solved = (size, True) if size < end else (start, False)
+                yield _Number(value, f"{rest} modulo {by}", part.lineno, computed=True, solved=solved)
 
 
 def _types_and_products(function: ast.FunctionDef) -> Iterator[_Number]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -124,6 +125,44 @@ COMPUTED = {
 def test_a_number_is_a_suspect_however_it_is_written(name: str) -> None:
     body, value = (WRITTEN | COMPUTED)[name]
     assert [s.computed for s in found(body).sizes if s.value == value] == [name in COMPUTED]
+
+
+def test_a_remainder_is_solved_for_each_size_with_the_others_at_1() -> None:
+    """Also where no size has it if all are the same, and where a solution is written down besides."""
+    of_each = {size for size in range(512, 1021) if 3 in ((size - 1) * 7 % 509, (1 - size) * 7 % 509)}
+    sizes = found("y = (n - B) * 7 % 509 == 3").sizes
+    assert {s.value for s in sizes if s.solved} == of_each and len(of_each) == 2
+    assert all(s.computed for s in sizes if s.solved)
+    never = "".join(f"y = n * 2 % {by} == {rest}\n" for by in (90, 92, 94) for rest in (11, 13, 15, 17))
+    assert 873 in {s.value for s in found(f"{never}y = n * 7 % 509 == 3").sizes}
+    assert [(s.computed, s.solved) for s in found("z = 873\ny = n * 7 % 509 == 3").sizes if s.value == 873] == [
+        (False, True)
+    ]
+
+
+SIZES = ("n", "n_rows", "n_cols", "m", "k", "n_q", "n_k", "splits")
+
+
+@pytest.mark.parametrize("puzzle_id", ladder.RUNGS)
+def test_a_solved_size_is_run_as_it_is_before_all_else(puzzle_id: str) -> None:
+    """Each size of a launch in turn, with the others at 1, however many numbers are written down."""
+    puzzle = catalog.load(puzzle_id)
+    written = (Suspect(101 + 202 * n, f"the constant {n}") for n in range(MOST_WRITTEN))
+    solved = Suspects((*written, Suspect(873, "a remainder", computed=True, solved=True)))
+    assert puzzle.suspected is not None
+    for kernel in puzzle.kernels:
+        cases = puzzle.suspected.cases(kernel.name, puzzle.draw(), solved)
+        first = itertools.takewhile(lambda case: "a remainder" in case.name, cases)
+        sizes = [sizes_of(case) for case in first]
+        wanted = [{name: 873 if name == one else 1 for name in sizes[0]} for one in sizes[0]]
+        assert [one for one in wanted if one not in sizes] == [] != wanted
+
+
+def sizes_of(case: Case) -> dict[str, float]:
+    """The lengths in a launch: of PyTorch, those of its tensors."""
+    if "q" in case.tensors:
+        return {name: case.tensors[name].values.shape[2] for name in "qk"}
+    return {name: case.scalars[name] for name in SIZES if name in case.scalars}
 
 
 def test_small_numbers_and_constants_of_nature_are_none() -> None:

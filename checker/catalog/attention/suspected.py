@@ -82,6 +82,7 @@ def suspected_tiles(
     small = ((3, 4200, 0, 16), (4200, 3, 16, 0))  # beyond 16 * 16 * 16
     around = suspected.Around(
         size,
+        lambda c: (of(c, n_q=1, n_k=c), of(c, n_q=c, n_k=1)),
         value,
         pair=lambda a, b: of(a, n_q=b + 1, n_k=a + 1, causal=True),
         far=[

@@ -44,6 +44,7 @@ class Around(Generic[Sizes]):
     """The launches that a family wants around numbers, by their sizes, the most likely to tell something first."""
 
     size: Callable[[int, bool], Iterable[Sizes]]  # a number in all places; or in a few, as it is computed
+    alone: Callable[[int], Iterable[Sizes]]  # a number as it is, in one place at a time, and 1 in the others
     value: Callable[[float], Iterable[Sizes]]  # data on both sides of a number
     pair: Callable[[int, int], Sizes]  # two numbers in two places
     far: Sequence[Sizes]  # beyond any likely number
@@ -69,7 +70,9 @@ class Around(Generic[Sizes]):
         """Because of which number, the word before it, and the sizes."""
         written = [(s, [*self.size(int(s.value), False)]) for s in suspects.sizes if not s.computed]
         computed = [(s, [*self.size(int(s.value), True)]) for s in suspects.sizes if s.computed]
+        solved = [(s, self.alone(int(s.value))) for s in suspects.sizes if s.solved]
         first = suspects.sizes[:1]
+        yield from _in_turn([[(s, "around", one) for one in some] for s, some in solved])
         yield from _in_turn([[(s, "around", one) for one in some[:LIKELY]] for s, some in written])
         yield from ((s, "far beyond", one) for s in first for one in self.far)
         yield from ((s, "around", one) for s in suspects.values for one in self.value(s.value))

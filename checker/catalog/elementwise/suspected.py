@@ -47,6 +47,7 @@ def suspected_lengths(kernel: Kernel, proves: str) -> Suspected:
 
     around = suspected.Around(
         size,
+        lambda c: (_Vector(c, c), _Vector(8 * (c + 1) - 3, c, block=8)),
         value,
         pair=lambda a, b: _Vector(a + 2, b, block=min(suspected.power(b), LARGEST_BLOCK)),
         far=[_Vector(FAR, 9), _Vector(FAR, 9, block=4)],

@@ -56,6 +56,7 @@ def suspected_sizes(kernel: Kernel, largest: float) -> Suspected:
 
     around = suspected.Around(
         size,
+        lambda c: (_Tiles(c, m=c, n=1, k=1), _Tiles(c, m=1, n=c, k=1), _Tiles(c, m=1, n=1, k=c)),
         value,
         pair=lambda a, b: _Tiles(a, m=b + 1, k=a + 1),
         far=[_Tiles(9, k=FAR), _Tiles(9, m=FAR), _Tiles(9, n=FAR)],

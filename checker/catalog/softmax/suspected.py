@@ -71,6 +71,7 @@ def suspected_rows(
 
     around = suspected.Around(
         size,
+        lambda c: (of(1, c, c), of(c, 1, c, own=1), of(c + 1, 1, c, own=1)),  # the last has a program c
         value,
         pair=lambda a, b: of(b + 2, a + 2, b),
         far=[of(1, FAR_COLUMNS, 9), of(FAR_ROWS, 3, 9)],

@@ -91,6 +91,12 @@ def _of_merge(c: int, computed: bool) -> Iterator[_Sizes]:
     yield _Sizes(c, splits=3, heads=2, head_strides=(c + 1, 0))
 
 
+def _alone(c: int) -> Iterator[_Sizes]:
+    yield _Sizes(c, n_q=1, n_k=c, keys=c, splits=1)
+    yield _Sizes(c, n_q=min(c, MOST_QUERIES), n_k=1, keys=1, splits=1)
+    yield _Sizes(c, n_q=1, n_k=c, keys=1, splits=c)
+
+
 def _far(kernel: str) -> list[_Sizes]:
     if kernel == MERGE.name:
         return [_Sizes(9, n_q=1, splits=700), _Sizes(9, n_q=FAR_HEADS), _Sizes(9, n_q=1, heads=FAR_HEADS)]
@@ -104,6 +110,7 @@ def _far(kernel: str) -> list[_Sizes]:
 def _cases(kernel: str, draw: Draw, suspects: Suspects) -> list[Case]:
     around = suspected.Around(
         _of_merge if kernel == MERGE.name else _of_split,
+        _alone,
         lambda number: iter([_Sizes(int(number), n_q=9, splits=5, around=number)]),
         pair=lambda a, b: _Sizes(a, n_q=2, n_k=a + b, keys=a, splits=b if kernel == MERGE.name else 2 + b // a),
         far=_far(kernel),

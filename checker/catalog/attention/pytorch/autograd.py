@@ -170,7 +170,14 @@ def memory_of(case: Case, name: str) -> Array:
 
 def suspected_calls(proves: Mapping[str, str]) -> Suspected:
     """Calls on both sides of the numbers in a function, such as the sides of its tiles: rows, heads and sequences."""
-    around = suspected.Around(_around, lambda number: (), lambda a, b: (1, 1, b + 1, a + 1, 16), (), ())
+    around = suspected.Around(
+        _around,
+        lambda c: ((1, 1, 1, c, 16), (1, 1, c, 1, 16)),
+        lambda number: (),
+        lambda a, b: (1, 1, b + 1, a + 1, 16),
+        (),
+        (),
+    )
 
     def cases(kernel: str, draw: Draw, suspects: Suspects) -> list[Case]:
         function = FORWARD if kernel == FORWARD.name else BACKWARD
