@@ -1,4 +1,4 @@
-"""Puzzle p6 at speed, step 5: warps with different jobs, for Hopper GPUs only.
+"""Puzzle p6 at speed, step 4: warps with different jobs, for Hopper GPUs only.
 
 Until here all warps of a program do the same: load, multiply, exponentiate, one after the other, and the compiler
 overlaps what it can. Here a program is written as four parts that run at the same time (FlashAttention-3, Shah et al.

@@ -1,4 +1,4 @@
-"""Puzzle p7 at speed, step 6: one kernel with warps of different jobs, for Hopper GPUs only.
+"""Puzzle p7 at speed, step 5: one kernel with warps of different jobs, for Hopper GPUs only.
 
 Until here dK and dV are computed by one kernel and dQ by another one, so that each number has one program that owns it.
 Both need S and dP: seven products of tiles in all. Here one kernel makes five (FlashAttention-2 and 3). A program owns
@@ -7,7 +7,7 @@ there as the left factor of dQ. What other keys add to the same dQ is in other p
 memory, in fp32: by the unit that copies tiles (TMA), which can add where it stores. The order is open, so the last
 digits of dQ differ from launch to launch. That is why the puzzle itself wants an owner for each number.
 
-As in p6's step 5, a warp only loads, and two groups of four warps compute, each for 64 of the keys:
+As in p6's step 4, a warp only loads, and two groups of four warps compute, each for 64 of the keys:
 
     producer               Q_i and LSE_i, dO_i and delta_i into stage s of a ring, as soon as it is empty
     consumer               S^T = K_j Q_i^T and dP^T = V_j dO_i^T, of them P^T and dS^T; dV_j += P^T dO_i;
