@@ -12,7 +12,6 @@ from checker.catalog.attention.bias.cases import BiasMaker, suspected_bias
 from checker.catalog.attention.bias.gradient import bias_loads, expected_gradient, gradient_budget
 from checker.catalog.attention.bias.gradient_mistakes import BIAS_GRADIENT
 from checker.catalog.attention.bias.launch import (
-    DENSE,
     FULL,
     OF_ALL_HEADS,
     OF_KEYS,
@@ -34,13 +33,10 @@ from checker.catalog.attention.bias.models import gradient_with_p
 from checker.catalog.attention.bounds import forward_budget, work
 from checker.catalog.attention.forward.cases import (
     FAR,
-    FAR_HALF,
     FAR_HEADS,
     FAR_ON_GPU,
     FAR_ROWS,
-    FURTHER,
     LARGE,
-    LONG,
     NARROW,
     PICTURED,
     PLAIN,
@@ -53,7 +49,7 @@ from checker.catalog.attention.forward.flash_2_mistakes import ACCUMULATION, LSE
 from checker.catalog.attention.forward.mistakes import SCORES, scaled_in_half
 from checker.catalog.attention.forward.update_mistakes import DIVIDED_AT_THE_END, by_part
 from checker.catalog.attention.forward.visit_mistakes import tiles_looked_at
-from checker.catalog.attention.launch import FAR_APART, Shape, sampled, shape_of, tiled_kernel
+from checker.catalog.attention.launch import Shape, sampled, shape_of, tiled_kernel
 from checker.catalog.attention.puzzle import puzzle
 from checker.catalog.attention.reference import O_IS_AN_AVERAGE, expected, is_causal, sees
 from checker.catalog.attention.suspected import suspected_tiles
@@ -159,7 +155,6 @@ def _of_attention(make: BiasMaker) -> list[Case]:
 def _of_gradient(make: BiasMaker) -> list[Case]:
     gradient, shape, some, sizes, half = make.gradient, make.shape, make.some, make.sizes, np.float16
     of, large, small = make.gradient_of, shape(15, 31, 32, 16, 16, heads=2), shape(32, 32, heads=2)
-    apart = [shape(16, 16, heads=heads, far=n * FAR_APART) for n, heads in ((1, 6), (1, 6), (2, 2))]
     made = [
         gradient("two heads", ("dbias", "traffic"), shape(16 + some(), 16 + some(), heads=2), layout=TRANSPOSED),
         gradient("three heads, whole tiles", ("dbias", "traffic"), shape(16, 32, heads=3)),
@@ -170,14 +165,7 @@ def _of_gradient(make: BiasMaker) -> list[Case]:
         gradient("one query, one key", "dbias", shape(1, 1)),
         of("fp16", "half", large, *half_inputs(make.random("dbias fp16"), large)),
         of("fp16, large dP", "half", small, *large_products(make.random("large dP"), small)),
-        *(
-            gradient(name, "far-offsets", one, dtype)
-            for name, one, dtype in zip((FAR, FAR_HALF, FURTHER), apart, (np.float32, half, np.float32), strict=True)
-        ),
-        *(
-            sampled(gradient(FAR_ROWS, "far-offsets", LONG.with_far_rows(sizes), layout=layout), (0, 4), (0, 4))
-            for layout in (DENSE, TRANSPOSED)
-        ),
+        *make.far_gradients("far-offsets"),
         gradient("real tiles", "dbias", shape(64 + some(), 64 + some(), 64, 64, 64), once=True),
         gradient("real tiles", "half", shape(64, 100 + some(), 128, 64, 64), half, once=True),
         gradient("wide tiles", "half", shape(32 + some(), 130 + some(), 64, 16, 128), half, once=True),

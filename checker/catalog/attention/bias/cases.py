@@ -14,14 +14,24 @@ from checker.catalog.attention.bias.launch import (
     KINDS,
     LAYOUTS,
     OF_ALL_HEADS,
+    TRANSPOSED,
     Bias,
     Kind,
     attention_launch,
     drawn_bias,
     gradient_launch,
 )
-from checker.catalog.attention.forward.cases import EVERY, CaseMaker, Chosen
-from checker.catalog.attention.launch import FAR_APART, Proves, Shape
+from checker.catalog.attention.forward.cases import (
+    EVERY,
+    FAR,
+    FAR_HALF,
+    FAR_ROWS,
+    FURTHER,
+    LONG,
+    CaseMaker,
+    Chosen,
+)
+from checker.catalog.attention.launch import FAR_APART, Proves, Shape, sampled
 from checker.catalog.attention.values import Inputs, drawn_factor, hard_inputs, normal_inputs
 from checker.catalog.cases import covering
 from checker.catalog.numbers import as_type
@@ -104,6 +114,20 @@ class BiasMaker(CaseMaker):
         random = self.random(f"dbias {name} {shape.n_q} {shape.n_k}, bias")
         bias = drawn_bias(random, shape, inputs, OF_ALL_HEADS, drawn if layout is None else layout)
         return gradient_launch(self._kernels[1], name, proves, shape, inputs, bias, do, once)
+
+    def far_gradients(self, proves: str) -> list[Case]:
+        """Return launches of the second kernel with heads far apart, and with rows far apart in either layout."""
+        heads = ((FAR, 1, 6, np.float32), (FAR_HALF, 1, 6, np.float16), (FURTHER, 2, 2, np.float32))
+        return [
+            *(
+                self.gradient(name, proves, self.shape(16, 16, heads=count, far=far * FAR_APART), dtype)
+                for name, far, count, dtype in heads
+            ),
+            *(
+                sampled(self.gradient(FAR_ROWS, proves, LONG.with_far_rows(self.sizes), layout=layout), (0, 4), (0, 4))
+                for layout in (DENSE, TRANSPOSED)
+            ),
+        ]
 
     def gradient_of_class(self, c: Chosen, proves: str) -> Case:
         """A launch of the second kernel that the design asks for."""
