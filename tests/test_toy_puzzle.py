@@ -179,6 +179,8 @@ def test_it_is_built_and_tested(copy: Path) -> None:
     assert "Twice as much" in (copy / "README.md").read_text()
     notebooks = [(path.parent, ladder.without_number(path.stem)) for path in (copy / "notebooks").rglob("*.ipynb")]
     assert len({*notebooks}) == len(notebooks)  # none is left under its old number
+    [moved] = (copy / "notebooks" / "zh").glob("*_p2_*.ipynb")
+    assert f"]({moved.name})" in moved.with_name("00_start_here.ipynb").read_text()
     others = " and ".join(f"not {puzzle_id}" for puzzle_id in ladder.RUNGS)
     tested = python(copy, "-m", "pytest", "-q", "tests/test_course.py", "-k", others, "-p", "no:cacheprovider")
     assert tested.returncode == 0, tested.stdout

@@ -9,7 +9,8 @@ from checker.course import ladder
 from checker.course.ladder import Rung
 from checker.course.language import ENGLISH, speaking, spoken
 from checker.course.lesson import KERNEL, new_cell, new_notebook, notebook_json
-from checker.course.places import spoken_notebook, start
+from checker.course.localised import languages
+from checker.course.places import notebook
 from checker.report.said import said
 
 AROUND = "These nine are the spine, and beside it stand rungs to take when they help."
@@ -63,8 +64,8 @@ def start_notebook(language: str = ENGLISH) -> str:
     asked = "" if language == ENGLISH else f'language="{language}"'
 
     def place(rung: Rung) -> str:
-        path = spoken_notebook(rung.id)
-        return path.name if path.parent == start(language=language).parent else f"../{path.name}"
+        name = notebook(rung.id).name
+        return name if language in (ENGLISH, *languages(rung.id)) else f"../{name}"
 
     with speaking(language):
         above = _ABOVE.format(first=place(ladder.RUNGS["w1"]), softmax=place(ladder.RUNGS["p1"]))
