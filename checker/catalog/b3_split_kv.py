@@ -151,7 +151,7 @@ def large_cases(draw: Draw) -> list[Case]:
         make.large("large", "ten thousand keys", "any-length", wide, cut=Cut(33, 311)),
         make.large("bf16", "bf16", "half", narrow, bf16=True, cut=Cut(8, 700)),
         make.large("far", FAR, "far-offsets", far, cut=Cut(2, 9)),
-        make.large("far rows", FAR_ROWS, "far-offsets", replace(FAR_ON_GPU, n_q=3, Br=16), cut=Cut(2, 160)),
+        make.large("far rows", FAR_ROWS, "far-offsets", replace(FAR_ON_GPU, n_q=3, Br=16), cut=Cut(2, 80)),
         make.merge("hundreds of parts", "any-count", Shape(3, 1, 128, 1, 1, 2), 300, 512),
     ]
 

@@ -17,7 +17,7 @@ from checker.course.case import Array, Axis, AxisKind, Case, Role, Tensor, asked
 from checker.course.puzzle import Kernel, kernel_of
 
 FAR_APART = 2**30  # elements between heads, and more: head 2 begins beyond int32, head 4 beyond uint32
-FAR_ROW = 2**23  # elements between rows, and more: row 256 begins beyond int32, and the 128 rows of a tile span less
+FAR_ROW = 2**24  # elements between rows, and more: row 128 begins beyond int32, and the 64 rows of a tile span less
 Proves = str | tuple[str, ...]  # one property, or several
 
 
@@ -74,7 +74,7 @@ class Shape:
     def with_far_rows(self, random: np.random.Generator) -> Shape:
         """The shape as if cut from tensors (rows, heads, D) with rows so long that offsets pass 2**32."""
         found = []
-        for rows, row in zip((self.n_q, self.n_k), FAR_ROW + random.choice(2**21, 2, replace=False), strict=True):
+        for rows, row in zip((self.n_q, self.n_k), FAR_ROW + random.choice(2**22, 2, replace=False), strict=True):
             head = self.D + int(random.integers(64))
             found.append((int(row) - self.D, head - rows * int(row)))
         return replace(self, q_gaps=found[0], k_gaps=found[1])

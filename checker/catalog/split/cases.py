@@ -78,7 +78,7 @@ class SplitCaseMaker(CaseMaker):
             self.normal(FAR, "far-offsets", far, cut=Cut(3, 14)),
             self.normal(FAR_HALF, "far-offsets", half, np.float16, cut=Cut(1, 16)),
             self.normal(FURTHER, "far-offsets", further, cut=Cut(1, 16)),
-            self.normal(FAR_ROWS, "far-offsets", rows, cut=Cut(2, 320)),
+            self.normal(FAR_ROWS, "far-offsets", rows, cut=Cut(2, 160)),
         ]
 
     def far_merges(self) -> list[Case]:

@@ -36,8 +36,8 @@ PICTURED = Shape(64, 64, 16, 16, 16)  # four by four tiles, for pictures
 # On a GPU: a wide head, one of the usual width, and heads that lie far apart, where they take memory.
 LARGE, NARROW = Shape(1061, 1109, 128, 32, 64, heads=2), Shape(700, 900, 64, 64, 64, heads=3)
 FAR_HEADS = Shape(16, 16, 16, 16, 16, 3, (8, FAR_APART + 8), (16, FAR_APART + 24))
-LONG = Shape(640, 640, 16, LARGE_SIDE, LARGE_SIDE)  # five by five tiles, for rows that lie far apart
-FAR_ON_GPU = Shape(320, 320, 16, 64, 64, q_gaps=(FAR_ROW, 0), k_gaps=(FAR_ROW + 16, 0))
+LONG = Shape(320, 320, 16, 64, 64)  # five by five tiles, for rows that lie far apart
+FAR_ON_GPU = Shape(160, 160, 16, 32, 32, q_gaps=(FAR_ROW, 0), k_gaps=(FAR_ROW + 16, 0))
 
 
 class CaseMaker:
