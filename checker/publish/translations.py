@@ -43,7 +43,7 @@ class Text:
 
 
 def texts(language: str, root: Path = ROOT, package: Path = PACKAGE) -> Iterator[Text]:
-    """Return all that is to be in this language, and what its files have besides."""
+    """Return all that is to be in this language, and what else its files have."""
     for room in (root / name for name in paragraphs.PROSE):
         suffix = ".py" if room.name == "puzzles" else ".md"
         there = (*room.glob(f"*{suffix}"), *(room / language).glob("*.md"))
