@@ -82,7 +82,7 @@ def cases(draw: Draw) -> list[Case]:
         make.long_sum(),
         *make.plain_cases(),
     ]
-    return [*made, *make.every_order(made)]
+    return [*made, *make.every_order(made), make.far_rows()]
 
 
 def large_cases(draw: Draw) -> list[Case]:

@@ -33,9 +33,11 @@ from checker.catalog.attention.bias.models import gradient_with_p
 from checker.catalog.attention.bounds import forward_budget, work
 from checker.catalog.attention.forward.cases import (
     FAR,
+    FAR_HALF,
     FAR_HEADS,
     FAR_ON_GPU,
     FAR_ROWS,
+    FURTHER,
     LARGE,
     NARROW,
     PICTURED,
@@ -49,7 +51,7 @@ from checker.catalog.attention.forward.flash_2_mistakes import ACCUMULATION, LSE
 from checker.catalog.attention.forward.mistakes import SCORES, scaled_in_half
 from checker.catalog.attention.forward.update_mistakes import DIVIDED_AT_THE_END, by_part
 from checker.catalog.attention.forward.visit_mistakes import tiles_looked_at
-from checker.catalog.attention.launch import Shape, sampled, shape_of, tiled_kernel
+from checker.catalog.attention.launch import FAR_APART, Shape, sampled, shape_of, tiled_kernel
 from checker.catalog.attention.puzzle import puzzle
 from checker.catalog.attention.reference import O_IS_AN_AVERAGE, expected, is_causal, sees
 from checker.catalog.attention.suspected import suspected_tiles
@@ -121,7 +123,6 @@ def _of_attention(make: BiasMaker) -> list[Case]:
         normal("more queries than keys", "hidden-queries", shape(40 + some() % 8, 17), causal=True, kind=FULL),
         normal("a large bias, few keys", "hidden-queries", shape(30, 18), causal=True, level=1e4, kind=FULL),
         *make.far_cases(4 + some() % 12, {}, {"causal": True}),
-        make.far_rows(layout=TRANSPOSED),
         make.many_heads(),
         normal("real tiles", "any-length", shape(192 + some(), 48 + some(), 64, 64, 64), once=True),
         normal("real tiles", "half", shape(68 + some(), 192 + some(), 128, 64, 64), half, causal=True, once=True),
@@ -149,12 +150,13 @@ def _of_attention(make: BiasMaker) -> list[Case]:
         normal("whole tiles of one head, a bias for each key", "broadcast", PLAIN, kind=PER_KEY, once=True),
         normal("whole tiles of one head, a bias for each query", "broadcast", PLAIN, kind=PER_QUERY, once=True),
     ]
-    return [*made, *make.every_order(made, causal="causal")]
+    return [*made, *make.every_order(made, causal="causal"), *make.far_rows_of_attention()]
 
 
 def _of_gradient(make: BiasMaker) -> list[Case]:
     gradient, shape, some, sizes, half = make.gradient, make.shape, make.some, make.sizes, np.float16
     of, large, small = make.gradient_of, shape(15, 31, 32, 16, 16, heads=2), shape(32, 32, heads=2)
+    apart = [shape(16, 16, heads=heads, far=n * FAR_APART) for n, heads in ((1, 6), (1, 6), (2, 2))]
     made = [
         gradient("two heads", ("dbias", "traffic"), shape(16 + some(), 16 + some(), heads=2), layout=TRANSPOSED),
         gradient("three heads, whole tiles", ("dbias", "traffic"), shape(16, 32, heads=3)),
@@ -165,7 +167,10 @@ def _of_gradient(make: BiasMaker) -> list[Case]:
         gradient("one query, one key", "dbias", shape(1, 1)),
         of("fp16", "half", large, *half_inputs(make.random("dbias fp16"), large)),
         of("fp16, large dP", "half", small, *large_products(make.random("large dP"), small)),
-        *make.far_gradients("far-offsets"),
+        *(
+            gradient(name, "far-offsets", one, dtype)
+            for name, one, dtype in zip((FAR, FAR_HALF, FURTHER), apart, (np.float32, half, np.float32), strict=True)
+        ),
         gradient("real tiles", "dbias", shape(64 + some(), 64 + some(), 64, 64, 64), once=True),
         gradient("real tiles", "half", shape(64, 100 + some(), 128, 64, 64), half, once=True),
         gradient("wide tiles", "half", shape(32 + some(), 130 + some(), 64, 16, 128), half, once=True),
@@ -178,7 +183,8 @@ def _of_gradient(make: BiasMaker) -> list[Case]:
         *(make.gradient_of_class(c, "dbias") for c in of_every_class(sizes, causal=False)),
         gradient("whole tiles of one head", "dbias", PLAIN, once=True),
     ]
-    return [*made, *(make.gradient_of_class(c, "dbias") for c, _ in of_every_order(made, sizes))]
+    in_order = [make.gradient_of_class(c, "dbias") for c, _ in of_every_order(made, sizes)]
+    return [*made, *in_order, *make.far_rows_of_gradient()]
 
 
 def budget(case: Case) -> Mapping[str, Budget]:
@@ -233,13 +239,12 @@ def large_cases(draw: Draw) -> list[Case]:
 
 
 FOR_ATTENTION = (Tuning({"Br": 64, "Bc": 64}, 4), Tuning({"Br": 128, "Bc": 64}, 8))
-NARROW_TILES = Tuning({"Br": 64, "Bc": 32}, 4)
 TUNINGS: Mapping[int, Mapping[str, tuple[Tuning, ...]]] = {
     64: {
         ATTENTION.name: FOR_ATTENTION,
         GRADIENT.name: (Tuning({"Br": 64, "Bc": 64}, 8), Tuning({"Br": 128, "Bc": 64}, 8, 2)),
     },
-    128: {ATTENTION.name: (*FOR_ATTENTION, NARROW_TILES)},
+    128: {ATTENTION.name: (*FOR_ATTENTION, Tuning({"Br": 64, "Bc": 32}, 4))},
 }
 TIMED: tuple[tuple[int, int, Work, Kind, str], ...] = (
     (4096, 64, Work.BIASED_ATTENTION, PER_KEY, "a bias for each key"),

@@ -104,7 +104,7 @@ def _forward_cases(draw: Draw) -> list[Case]:
         *make.plain_cases(),
         normal("whole tiles of one head", "positions", PLAIN, once=True),
     ]
-    return [*made, *make.every_order(made)]
+    return [*made, *make.every_order(made), make.far_rows()]
 
 
 def _backward_cases(draw: Draw) -> list[Case]:
@@ -144,7 +144,7 @@ def _backward_cases(draw: Draw) -> list[Case]:
         *make.every_class("dk-dv"),
         *make.plain_cases("dk-dv", "dk-dv"),
     ]
-    return [*made, *make.every_order(made, "dk-dv")]
+    return [*made, *make.every_order(made, "dk-dv"), make.far_rows()]
 
 
 LARGEST = 5e4  # as in p7

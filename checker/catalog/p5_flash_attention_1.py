@@ -89,7 +89,7 @@ def cases(draw: Draw) -> list[Case]:
         *make.every_class("any-length"),
         *make.plain_cases(),
     ]
-    return [*made, *make.every_order(made)]
+    return [*made, *make.every_order(made), make.far_rows()]
 
 
 def _lossy(make: CaseMaker) -> list[Case]:

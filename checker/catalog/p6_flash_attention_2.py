@@ -105,7 +105,7 @@ def cases(draw: Draw) -> list[Case]:
         *make.plain_cases(),
         *make.plain_causal(),
     ]
-    return [*made, *make.every_order(made, causal="causal")]
+    return [*made, *make.every_order(made, causal="causal"), make.far_rows(causal=True)]
 
 
 def large_cases(draw: Draw) -> list[Case]:

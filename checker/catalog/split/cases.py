@@ -72,7 +72,7 @@ class SplitCaseMaker(CaseMaker):
         """Heads of Q and K so far apart that offsets pass the range of 32-bit integers, and strides that do."""
         size = 16 + self.some()
         far = self.shape(self.some(), size, heads=6, far=FAR_APART)
-        rows = replace(LONG, n_q=5, Br=16).with_far_rows(self.sizes)
+        rows = replace(LONG, n_q=5, Br=16).with_far_rows(self.random("far rows"))
         half, further = self.shape(5, 16, heads=6, far=FAR_APART), self.shape(5, 16, heads=2, far=2 * FAR_APART)
         return [
             self.normal(FAR, "far-offsets", far, cut=Cut(3, 14)),
@@ -83,7 +83,7 @@ class SplitCaseMaker(CaseMaker):
 
     def far_merges(self) -> list[Case]:
         """The same of O."""
-        rows = Shape(LONG.n_q, 1, 16, 1, 1).with_far_rows(self.sizes)
+        rows = Shape(LONG.n_q, 1, 16, 1, 1).with_far_rows(self.random("far rows"))
         return [
             of_programs(self.merge(FAR_ROWS, "far-offsets", rows, 2, 2), (0, LONG.n_q - 1)),
             self.merge(FAR, "far-offsets", self.rows(2, heads=6, far=FAR_APART), 3, 4),

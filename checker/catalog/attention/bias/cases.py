@@ -23,10 +23,7 @@ from checker.catalog.attention.bias.launch import (
 )
 from checker.catalog.attention.forward.cases import (
     EVERY,
-    FAR,
-    FAR_HALF,
     FAR_ROWS,
-    FURTHER,
     LONG,
     CaseMaker,
     Chosen,
@@ -115,19 +112,15 @@ class BiasMaker(CaseMaker):
         bias = drawn_bias(random, shape, inputs, OF_ALL_HEADS, drawn if layout is None else layout)
         return gradient_launch(self._kernels[1], name, proves, shape, inputs, bias, do, once)
 
-    def far_gradients(self, proves: str) -> list[Case]:
-        """Return launches of the second kernel with heads far apart, and with rows far apart in either layout."""
-        heads = ((FAR, 1, 6, np.float32), (FAR_HALF, 1, 6, np.float16), (FURTHER, 2, 2, np.float32))
-        return [
-            *(
-                self.gradient(name, proves, self.shape(16, 16, heads=count, far=far * FAR_APART), dtype)
-                for name, far, count, dtype in heads
-            ),
-            *(
-                sampled(self.gradient(FAR_ROWS, proves, LONG.with_far_rows(self.sizes), layout=layout), (0, 4), (0, 4))
-                for layout in (DENSE, TRANSPOSED)
-            ),
-        ]
+    def far_rows_of_attention(self) -> list[Case]:
+        """Return launches with far rows: of Q and K, and of the bias by queries or by keys."""
+        return [self.far_rows(causal=True, layout=DENSE), self.far_rows(layout=TRANSPOSED)]
+
+    def far_rows_of_gradient(self) -> list[Case]:
+        """Return the same launches of the second kernel."""
+        shape = LONG.with_far_rows(self.random("far rows"))
+        made = [self.gradient(FAR_ROWS, "far-offsets", shape, layout=layout) for layout in (DENSE, TRANSPOSED)]
+        return [sampled(case, (0, 4), (0, 4)) for case in made]
 
     def gradient_of_class(self, c: Chosen, proves: str) -> Case:
         """A launch of the second kernel that the design asks for."""
@@ -148,7 +141,6 @@ class BiasMaker(CaseMaker):
         far = shape.strides("q")[0] >= FAR_APART
         kinds = (kind,) if kind is not None else OF_FAR_HEADS if far else (FULL,) if shape.far_row else KINDS
         chosen, drawn = self._kinds.of(shape, inputs.half, causal, kinds)
-        layout = DENSE if layout is None and shape.far_row else layout
         random = self.random(f"{name} {shape.n_q} {shape.n_k} {causal}, bias")
         bias = drawn_bias(random, shape, inputs, chosen, drawn if layout is None else layout, level)
         return attention_launch(self._kernels[0], name, proves, shape, inputs, bias, causal, once)
