@@ -1,9 +1,10 @@
-"""Wrong ideas about the causal mask: where it lies, where loops end, and queries that see no key."""
+"""Mistakes with the causal mask: its position, the ends of loops, and queries that see no key."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import product
+from typing import Literal
 
 import numpy as np
 
@@ -18,109 +19,121 @@ from checker.course.words import Ideas
 idea = Ideas(__file__)
 
 
-def _with_mask(last: Callable[[Case], int | None], skipping: bool = False) -> Writes:
-    """Attention with another causal mask: query i sees key j if j <= i + last(case); None: all keys.
+class Tiling:
+    """The queries and keys of one launch and the first ones of their tiles.
 
-    `skipping`: tiles that are hidden altogether are left out all the same.
+    Arrays have shape (n_q, 1) for queries and (1, n_k) for keys, so that a comparison has shape (n_q, n_k).
+    """
+
+    def __init__(self, case: Case) -> None:
+        shape = shape_of(case)
+        self.case, self.Br, self.Bc, self.n_k, self.off = case, shape.Br, shape.Bc, shape.n_k, offset(case)
+        self.q, self.k = np.arange(shape.n_q)[:, None], np.arange(shape.n_k)[None, :]
+        self.q0, self.k0 = self.q // self.Br * self.Br, self.k // self.Bc * self.Bc
+
+    def sees(self) -> Array:
+        """Return which query sees which key in a right kernel, shape (n_q, n_k)."""
+        return sees(self.case)
+
+    def in_last_tile(self) -> Array:
+        """Return which keys are in the last tile that a query looks at, shape (n_q, n_k)."""
+        return np.asarray(self.k0 // self.Bc == last_looked_at(self.case)[:, None])
+
+
+Entries = Callable[[Tiling], Array]  # entries of the scores, of a shape that broadcasts to (n_q, n_k)
+Key = Callable[[Tiling], Array | int]  # a key for each query, of a shape that broadcasts to (n_q, 1)
+
+
+def _seeing(seen: Entries, *, skipping: bool = True, wrong: Literal["causal", "full", "all"] = "causal") -> Writes:
+    """Return attention to the entries in `seen`, in the launches that are `wrong`; the others are right.
+
+    `skipping`: tiles without any entry that a right kernel needs are left out.
     """
 
     def outputs(case: Case) -> Outputs:
-        shape = shape_of(case)
-        shift = last(case)
-        seen = visible(shape.n_q, shape.n_k, is_causal(case) and shift is not None, shift)
-        seen = seen & looked_at(case) if skipping else seen
-        return of_scores(case, scores(case), seen)
+        mask = sees(case)
+        if wrong in ("all", "causal" if is_causal(case) else "full"):
+            mask = seen(Tiling(case)) & (looked_at(case) if skipping else np.True_)
+        return of_scores(case, scores(case), mask)
 
     return Writes(outputs)
 
 
-def _seeing(seen: Callable[[Case, Array, Array], Array]) -> Writes:
-    """Attention with another causal mask, `seen(case, queries, keys)`, in the tiles that must be looked at."""
-
-    def outputs(case: Case) -> Outputs:
-        shape = shape_of(case)
-        if not is_causal(case):
-            return of_scores(case, scores(case), sees(case))
-        mask = seen(case, np.arange(shape.n_q)[:, None], np.arange(shape.n_k)[None, :])
-        return of_scores(case, scores(case), mask & looked_at(case))
-
-    return Writes(outputs)
+def _masked(seen: Entries, *, skipping: bool = True) -> Writes:
+    """Return attention with another causal mask, as in `_seeing`."""
+    return _seeing(seen, skipping=skipping).at(Part.CAUSAL_MASK)
 
 
-def _first_of_tile(rows: Array, block: int) -> Array:
-    """The first query, or key, of each one's tile."""
-    return np.asarray(rows // block * block)
+def _in_both_loops(last: Key) -> tuple[Writes, Writes]:
+    """Return attention where query i sees key j if j <= i + last, with a loop over all tiles and over needed ones."""
+
+    def seen(t: Tiling) -> Array:
+        return np.asarray(t.k <= t.q + last(t))
+
+    return _masked(seen, skipping=False), _masked(seen)
 
 
-def _ending(end: Callable[[Case, int], int], causal: bool = True) -> Writes:
-    """Right, but for the end of the loop over keys: `end(case, first query of the tile)`, rounded up to whole tiles.
-
-    In causal launches, or in the others.
-    """
-
-    def outputs(case: Case) -> Outputs:
-        shape = shape_of(case)
-        seen = sees(case).copy()
-        if is_causal(case) == causal:
-            for start in range(0, shape.n_q, shape.Br):
-                seen[start : start + shape.Br, max(0, -(-end(case, start) // shape.Bc) * shape.Bc) :] = False
-        return of_scores(case, scores(case), seen)
-
-    return Writes(outputs)
+def _reversed(compared: np.ufunc, sign: int, *, skipping: bool) -> Writes:
+    """Return attention with the causal comparison reversed; `sign`: the sign of n_k - n_q in it."""
+    return _masked(lambda t: compared(t.k, t.q + sign * t.off), skipping=skipping)
 
 
-def _beginning(first: Callable[[Case, int], int], always: bool) -> Writes:
-    """Right, but for a loop over keys that begins at `first(case, first query of the tile)`; `always`: not only where
-    the launch is causal.
-    """
+def _unmasked_but_in(tiles: Entries) -> Writes:
+    """Return attention that has the causal mask only in these tiles."""
+    return _masked(lambda t: t.sees() | ~tiles(t))
 
-    def outputs(case: Case) -> Outputs:
-        shape = shape_of(case)
-        seen = sees(case).copy()
-        for start in range(0, shape.n_q, shape.Br) if always or is_causal(case) else ():
-            seen[start : start + shape.Br, : max(0, first(case, start))] = False
-        return of_scores(case, scores(case), seen)
 
-    return Writes(outputs)
+def _ending(end: Key, line: Part = Part.LOOP_END, wrong: Literal["causal", "full"] = "causal") -> Writes:
+    """Return attention with a loop over keys that looks at the tiles before `end`, the last one whole."""
+    return _seeing(lambda t: t.sees() & (t.k < -(-end(t) // t.Bc) * t.Bc), wrong=wrong).at(line)
+
+
+def _ending_early(early: int) -> Writes:
+    """Return attention with a loop over keys that ends `early` keys too soon in causal launches."""
+    return _ending(lambda t: t.q0 + t.Br + t.off - early)
+
+
+def _ending_early_without_mask(early: int) -> Writes:
+    """Return attention with a loop over keys that ends `early` keys too soon in full launches."""
+    return _ending(lambda t: t.n_k - early, Part.LOOP_END_WITHOUT_MASK, wrong="full")
+
+
+def _beginning(first: Key, wrong: Literal["causal", "all"]) -> Writes:
+    """Return attention with a loop over keys that begins at the key `first`."""
+    return _seeing(lambda t: t.sees() & (t.k >= first(t)), wrong=wrong).at(Part.LOOP_BEGIN)
+
+
+def _beginning_at_the_diagonal(wrong: Literal["causal", "all"]) -> tuple[Writes, ...]:
+    """Return attention with loops over keys that begin at the number of the first query, or at the last key it sees."""
+    return (
+        _beginning(lambda t: t.q0, wrong),
+        _beginning(lambda t: t.q0 + t.off, wrong),
+        _beginning(lambda t: t.q0 // t.Bc * t.Bc, wrong),
+        _beginning(lambda t: (t.q0 + t.off) // t.Bc * t.Bc, wrong),
+    )
 
 
 def causal_unasked(case: Case, ending_only: bool) -> Array:
-    """Which query sees which key if the mask is there in full launches, too; or only the end of the loop over keys."""
+    """Return which query sees which key in a full launch that is masked as if it were causal, shape (n_q, n_k).
+
+    `ending_only`: only the loop over keys ends as if it were causal.
+    """
     seen = visible(shape_of(case).n_q, shape_of(case).n_k, causal=True)
     return whole_tiles(case, seen) if ending_only else seen
 
 
 def _unasked(ending_only: bool) -> Writes:
-    """Full launches come out as if they were causal; the others are right."""
+    """Return the outputs of full launches as in `causal_unasked`, and none of causal ones."""
     return Writes(
         lambda case: {} if is_causal(case) else of_scores(case, scores(case), causal_unasked(case, ending_only))
     )
 
 
-def _masking(masked: Callable[[Case, Array, Array], Array]) -> Writes:
-    """The mask is left out, but in tiles of which `masked(case, first query, first key)` holds."""
-
-    def seen(case: Case, queries: Array, keys: Array) -> Array:
-        s = shape_of(case)
-        hiding = masked(case, _first_of_tile(queries, s.Br), _first_of_tile(keys, s.Bc))
-        return np.asarray((keys <= queries + offset(case)) | ~hiding)
-
-    return _seeing(seen).at(Part.CAUSAL_MASK)
-
-
-def _is_last(case: Case, first_query: Array, first_key: Array) -> Array:
-    """Tiles of keys that are the last one of their loop."""
-    return np.asarray(first_key // shape_of(case).Bc == last_looked_at(case)[:, None])
-
-
-def _passes_the_end(case: Case, first_query: Array, first_key: Array) -> Array:
-    """Tiles of keys that go past the end of their loop."""
-    end = np.minimum(shape_of(case).n_k, first_query + shape_of(case).Br + offset(case))
-    return np.asarray(first_key + shape_of(case).Bc > end)
-
-
 def _mask_on_the_load(s: Array, v: Array, case: Case) -> Outputs:
-    """Keys that the causal mask would hide from a whole tile of queries are loaded as 0 in full launches, too."""
+    """Return the outputs of full launches where keys that a causal mask hides from a tile of queries are loaded as 0.
+
+    s has shape (heads, n_q, n_k), v (heads, n_k, D).
+    """
     if is_causal(case):
         return {}
     shape = shape_of(case)
@@ -136,7 +149,7 @@ def _mask_on_the_load(s: Array, v: Array, case: Case) -> Outputs:
 
 
 def _tiles_without_keys(case: Case) -> Outputs:
-    """The outputs of tiles of queries of which none sees any key: what a program leaves out that returns early."""
+    """Return the elements in tiles of queries without keys, left unwritten by a program that returns early."""
     shape = shape_of(case)
     tile = np.arange(shape.n_q) // shape.Br
     alone = ~np.isin(tile, tile[has_keys(case)])
@@ -152,7 +165,10 @@ RETURNED_EARLY = idea("returned-early", Unwritten(_tiles_without_keys))
 
 
 def future(case: Case, strict: bool, sign: int = 1) -> Array:
-    """Which query sees which key, with the comparison turned round; `sign`: of n_k - n_q in it."""
+    """Return which query sees which key if the causal comparison is reversed, shape (n_q, n_k).
+
+    `strict`: no query sees the last key that it should see. `sign`: the sign of n_k - n_q in the comparison.
+    """
     s = shape_of(case)
     if not is_causal(case):
         return sees(case)
@@ -160,32 +176,18 @@ def future(case: Case, strict: bool, sign: int = 1) -> Array:
     return np.asarray(keys > last if strict else keys >= last)
 
 
-def _upside_down(strict: bool, skipping: bool, sign: int) -> Writes:
-    """Attention with the comparison turned round; `skipping`: only tiles are looked at that must be."""
-
-    def outputs(case: Case) -> Outputs:
-        looked = looked_at(case) if skipping else np.True_
-        return of_scores(case, scores(case), future(case, strict, sign) & looked)
-
-    return Writes(outputs)
-
-
-def _ending_early(early: int, causal: bool = True) -> Writes:
-    """Right, but for an end of the loop over keys that comes so many keys too early."""
-    return _ending(
-        lambda case, start: (start + shape_of(case).Br + offset(case) if causal else shape_of(case).n_k) - early, causal
-    )
-
-
 def _looking(case: Case) -> Array:
-    """Queries that see no key, in tiles that look at some key for others, shape (n_q,)."""
+    """Return the queries without keys in tiles that look at some key for other queries, shape (n_q,)."""
     alone = ~has_keys(case)
     tile = np.arange(len(alone)) // shape_of(case).Br
     return np.asarray(alone & np.isin(tile, tile[~alone]))
 
 
 def _hidden(o: Callable[[Array, Case], Array], lse: Callable[[Case], float], in_all_tiles: bool) -> Writes:
-    """The right outputs but for queries that see no key: in all tiles, or in those that look at some key."""
+    """Return the right outputs, but `o` and `lse` for queries without keys in tiles that look at some key.
+
+    `in_all_tiles`: `o` is for all queries without keys.
+    """
 
     def formula(s: Array, v: Array, case: Case) -> Outputs:
         made = attention(s, v)
@@ -201,19 +203,19 @@ def _nan(v: Array, case: Case) -> Array:
 
 
 def _alone_get_mean(s: Array, v: Array, case: Case) -> Outputs:
-    """The right O, but the mean of V for queries without keys in tiles that look at some key."""
+    """Return the right O, but the mean of V for queries without keys in tiles that look at some key."""
     made = attention(s, v)["o_ptr"]
     made[:, _looking(case)] = _mean(v, case)
     return {"o_ptr": made}
 
 
 def _mean(v: Array, case: Case) -> Array:
-    """Of the lanes of one block of keys, those past the end included: their values were loaded as 0."""
+    """Return the mean of V over the lanes of the first block of keys, shape (heads, 1, D); padded lanes hold 0."""
     block = shape_of(case).Bc
     return np.asarray(v[:, :block].sum(axis=1, keepdims=True) / block)
 
 
-UNASKED = {  # signs by what is said of them
+UNASKED = {  # by key of the idea
     "causal-unasked": _unasked(ending_only=False).at(Part.CAUSAL_MASK),
     "causal-unasked/end": _unasked(ending_only=True).at(Part.LOOP_END),
 }
@@ -222,112 +224,54 @@ CAUSAL = (
     idea(
         "causal-upside-down",
         *(
-            _upside_down(strict, skipping, sign).at(Part.CAUSAL_MASK)
-            for strict, skipping, sign in product((False, True), (True, False), (1, -1))
+            _reversed(compared, sign, skipping=skipping)
+            for compared, skipping, sign in product((np.greater_equal, np.greater), (True, False), (1, -1))
         ),
     ),
-    idea("loop-ends-too-early", _ending_early(1).at(Part.LOOP_END)),
-    *(
-        idea("loop-ends-too-early/several", _ending_early(early).at(Part.LOOP_END), early=str(early))
-        for early in range(2, 5)
-    ),
-    idea("loop-ends-too-early/full", _ending_early(1, causal=False).at(Part.LOOP_END_WITHOUT_MASK)),
-    *(
-        idea(
-            "loop-ends-too-early/full-several",
-            _ending_early(early, causal=False).at(Part.LOOP_END_WITHOUT_MASK),
-            early=str(early),
-        )
-        for early in range(2, 5)
-    ),
+    idea("loop-ends-too-early", _ending_early(1)),
+    *(idea("loop-ends-too-early/several", _ending_early(n), early=str(n)) for n in range(2, 5)),
+    idea("loop-ends-too-early/full", _ending_early_without_mask(1)),
+    *(idea("loop-ends-too-early/full-several", _ending_early_without_mask(n), early=str(n)) for n in range(2, 5)),
     idea("causal-mask-on-the-load", from_scores(_mask_on_the_load).at(Part.LOAD)),
-    idea("causal-off-by-one", _with_mask(lambda case: offset(case) - 1).at(Part.CAUSAL_MASK)),
-    idea(
-        "causal-off-by-one/future",
-        *(_with_mask(lambda case: offset(case) + 1, skipping).at(Part.CAUSAL_MASK) for skipping in (False, True)),
-    ),
-    *(
-        idea(f"loop-ends-too-early/{variant}", _ending(end).at(Part.LOOP_END))
-        for variant, end in (
-            ("without-offset", lambda case, start: start + shape_of(case).Br),
-            ("first-query", lambda case, start: start + offset(case)),
-            ("after-first-query", lambda case, start: start + 1 + offset(case)),
-            ("by-bc", lambda case, start: start + shape_of(case).Bc + offset(case)),
-            (
-                "rounded-down",
-                lambda case, start: (
-                    min(shape_of(case).n_k, start + shape_of(case).Br + offset(case))
-                    // shape_of(case).Bc
-                    * shape_of(case).Bc
-                ),
-            ),
-        )
-    ),
-    idea(
-        "causal-mask-by-tile",
-        _seeing(lambda case, queries, keys: _first_of_tile(keys, shape_of(case).Bc) <= queries + offset(case)).at(
-            Part.CAUSAL_MASK
-        ),
-    ),
-    idea(
-        "causal-mask-by-tile/last-query",
-        _seeing(
-            lambda case, queries, keys: (
-                keys <= _first_of_tile(queries, shape_of(case).Br) + shape_of(case).Br - 1 + offset(case)
-            )
-        ).at(Part.CAUSAL_MASK),
-    ),
-    idea(
-        "causal-mask-by-tile/first-query",
-        _seeing(lambda case, queries, keys: keys <= _first_of_tile(queries, shape_of(case).Br) + offset(case)).at(
-            Part.CAUSAL_MASK
-        ),
-    ),
-    idea(
-        "causal-mask-by-tile/from-the-tile",
-        _seeing(lambda case, queries, keys: keys <= queries % shape_of(case).Br + offset(case)).at(Part.CAUSAL_MASK),
-    ),
+    idea("causal-off-by-one", _masked(lambda t: t.k <= t.q + t.off - 1, skipping=False)),
+    idea("causal-off-by-one/future", *_in_both_loops(lambda t: t.off + 1)),
+    idea("loop-ends-too-early/without-offset", _ending(lambda t: t.q0 + t.Br)),
+    idea("loop-ends-too-early/first-query", _ending(lambda t: t.q0 + t.off)),
+    idea("loop-ends-too-early/after-first-query", _ending(lambda t: t.q0 + 1 + t.off)),
+    idea("loop-ends-too-early/by-bc", _ending(lambda t: t.q0 + t.Bc + t.off)),
+    idea("loop-ends-too-early/rounded-down", _ending(lambda t: np.minimum(t.n_k, t.q0 + t.Br + t.off) // t.Bc * t.Bc)),
+    idea("causal-mask-by-tile", _masked(lambda t: t.k0 <= t.q + t.off)),
+    idea("causal-mask-by-tile/last-query", _masked(lambda t: t.k <= t.q0 + t.Br - 1 + t.off)),
+    idea("causal-mask-by-tile/first-query", _masked(lambda t: t.k <= t.q0 + t.off)),
+    idea("causal-mask-by-tile/from-the-tile", _masked(lambda t: t.k <= t.q % t.Br + t.off)),
     idea(
         "causal-tile-not-masked",
-        _masking(lambda case, first_query, first_key: first_key + shape_of(case).Bc > first_query),
-        _masking(lambda case, first_query, first_key: first_key + shape_of(case).Bc > first_query + 1),
+        _unmasked_but_in(lambda t: t.k0 + t.Bc > t.q0),
+        _unmasked_but_in(lambda t: t.k0 + t.Bc > t.q0 + 1),
     ),
-    idea("causal-tile-not-masked/last-tile", _masking(_is_last), _masking(_passes_the_end)),
+    idea(
+        "causal-tile-not-masked/last-tile",
+        _unmasked_but_in(Tiling.in_last_tile),
+        _unmasked_but_in(lambda t: t.k0 + t.Bc > np.minimum(t.n_k, t.q0 + t.Br + t.off)),
+    ),
     idea(
         "causal-tile-not-masked/where-queries-begin",
-        _masking(lambda case, first_query, first_key: first_key >= first_query + offset(case)),
-        _masking(lambda case, first_query, first_key: first_key == first_query + offset(case)),
-        _masking(lambda case, first_query, first_key: first_key >= first_query),
-        _masking(lambda case, first_query, first_key: first_key == first_query),
-        _masking(
-            lambda case, first_query, first_key: first_key // shape_of(case).Bc == first_query // shape_of(case).Br
-        ),
+        _unmasked_but_in(lambda t: t.k0 >= t.q0 + t.off),
+        _unmasked_but_in(lambda t: t.k0 == t.q0 + t.off),
+        _unmasked_but_in(lambda t: t.k0 >= t.q0),
+        _unmasked_but_in(lambda t: t.k0 == t.q0),
+        _unmasked_but_in(lambda t: t.k0 // t.Bc == t.q0 // t.Br),
     ),
-    idea(
-        "causal-offset-reversed",
-        *(_with_mask(lambda case: -offset(case), skipping).at(Part.CAUSAL_MASK) for skipping in (False, True)),
-    ),
-    idea(
-        "causal-top-left",
-        _with_mask(lambda case: 0).at(Part.CAUSAL_MASK),
-        _with_mask(lambda case: 0, skipping=True).at(Part.CAUSAL_MASK),
-    ),
+    idea("causal-offset-reversed", *_in_both_loops(lambda t: -t.off)),
+    idea("causal-top-left", *_in_both_loops(lambda t: 0)),
     *(idea(key, sign) for key, sign in UNASKED.items()),
     idea(
         "loop-begins-at-the-diagonal",
-        *(
-            _beginning(first, always).at(Part.LOOP_BEGIN)
-            for always in (False, True)
-            for first in (
-                lambda case, start: start,
-                lambda case, start: start + offset(case),
-                lambda case, start: start // shape_of(case).Bc * shape_of(case).Bc,
-                lambda case, start: (start + offset(case)) // shape_of(case).Bc * shape_of(case).Bc,
-            )
-        ),
+        *_beginning_at_the_diagonal("causal"),
+        *_beginning_at_the_diagonal("all"),
     ),
-    idea("causal-ignored", _with_mask(lambda case: None)),
-    idea("causal-ignored/on-the-diagonal", _with_mask(lambda case: None, skipping=True)),
+    idea("causal-ignored", _seeing(lambda t: np.ones_like(t.sees()), skipping=False)),
+    idea("causal-ignored/on-the-diagonal", _seeing(lambda t: np.ones_like(t.sees()))),
     idea("hidden-rows-nan", _hidden(_nan, lambda case: np.nan, in_all_tiles=False)),
     idea("hidden-rows-nan/divided-by-l", _hidden(_nan, lambda case: -np.inf, in_all_tiles=True)),
     idea("hidden-rows-nan/both", _hidden(_nan, lambda case: np.nan, in_all_tiles=True)),
