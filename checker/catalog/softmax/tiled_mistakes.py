@@ -8,8 +8,8 @@ import numpy as np
 
 from checker.catalog.numbers import exp32
 from checker.catalog.softmax import rows
-from checker.catalog.softmax.blockwise_mistakes import blocks, top
 from checker.catalog.softmax.mistakes import total, y_is
+from checker.catalog.softmax.models import online
 from checker.course.case import Array, Case
 from checker.course.misconception import Mask, Moves, Unwritten
 from checker.course.words import Ideas
@@ -27,25 +27,9 @@ def _one_maximum(x: Array, case: Case) -> Array:
 ONE_MAXIMUM = idea("one-maximum-per-tile", y_is(_one_maximum))
 
 
-def _without_axis(x: Array, case: Case, maximum: bool) -> Array:
-    """The softmax with the sum, and the maximum if asked for, taken over all rows of each tile."""
-    count = rows.rows_owned(case)
-    return np.concatenate([_of_rows(x[first : first + count], case, maximum) for first in range(0, len(x), count)])
-
-
-def _of_rows(x: Array, case: Case, maximum: bool) -> Array:
-    m, l = np.full((len(x), 1), -np.inf), np.zeros((len(x), 1))
-    for tile in blocks(x, case):
-        m_new = np.maximum(m, tile.max() if maximum else top(tile))
-        shift = np.where(np.isinf(m_new), 0.0, m_new)
-        l = l * exp32(m - shift) + exp32(tile - shift).sum()
-        m = m_new
-    return np.asarray(exp32(x - m) / l)
-
-
 WITHOUT_AXIS = (
-    idea("reduced-over-the-whole-tile", y_is(lambda x, case: _without_axis(x, case, maximum=True))),
-    idea("reduced-over-the-whole-tile/sum", y_is(lambda x, case: _without_axis(x, case, maximum=False))),
+    idea("reduced-over-the-whole-tile", online(over_tile="both")),
+    idea("reduced-over-the-whole-tile/sum", online(over_tile="sum")),
 )
 
 
