@@ -6,7 +6,7 @@ import ast
 import json
 import re
 import sys
-from functools import cache
+from functools import cache, partial
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -15,6 +15,7 @@ import pytest
 
 from checker import catalog
 from checker.box.protocol.records import is_size
+from checker.catalog.numbers import FINITE
 from checker.check import Terms, check
 from checker.check.steps import Check
 from checker.course import ladder
@@ -236,11 +237,13 @@ def test_cases_name_real_properties_and_every_property_is_proven(puzzle_id: str)
 
 @pytest.mark.parametrize("puzzle_id", STEMS)
 def test_every_misconception_is_told_from_the_right_answer(puzzle_id: str) -> None:
-    """A model that equals the reference in all cases could never be named."""
+    """A model that equals the reference in all cases, and in launches around numbers, could never be named."""
     from checker.judge.compare import wrong_elements
 
     puzzle = catalog.load(puzzle_id)
-    cases, right = puzzle.cases(puzzle.draw()), cache(puzzle.expected)
+    draw, right = puzzle.draw(), cache(puzzle.expected)
+    cases, numbers = puzzle.cases(draw), Suspects(values=tuple(Suspect(abs(number), str(number)) for number in FINITE))
+    around = puzzle.suspected.cases if puzzle.suspected else lambda *_: []
     for misconception in puzzle.misconceptions:
         assert misconception.hint and misconception.explanation
         for sign in misconception.signs:
@@ -249,7 +252,8 @@ def test_every_misconception_is_told_from_the_right_answer(puzzle_id: str) -> No
             with np.errstate(all="ignore"):
                 differs = any(
                     wrong_elements(np.asarray(value), right(case)[name]).any()
-                    for case in cases
+                    for launches in (lambda: cases, *(partial(around, k.name, draw, numbers) for k in puzzle.kernels))
+                    for case in launches()
                     for name, value in sign.outputs(case).items()
                 )
             assert differs, misconception.title

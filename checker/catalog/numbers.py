@@ -15,6 +15,8 @@ EPS32 = float(np.finfo(np.float32).eps)
 TF32_EPS = 2.0**-10
 THREADS = 128  # of a program on a GPU, at least: each adds up its own part of a block, term by term
 LOG2_E, LN_2 = float(np.log2(np.e)), float(np.log(2))
+# Numbers that kernels have in place of -inf.
+FINITE = (-100.0, -1e3, -1e4, -65504.0, -1e5, -1e6, -1e9, -1e10, -1e20, -1e30, float(np.finfo(np.float32).min))
 
 
 class BF16:

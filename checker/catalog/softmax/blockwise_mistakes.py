@@ -8,7 +8,18 @@ import numpy as np
 
 from checker.catalog.numbers import exp32
 from checker.catalog.softmax.mistakes import shifted, total, y_is
-from checker.catalog.softmax.models import BLOCK, LANE, LATE, by_passes, max_over, minus_outside, relative, sum_over
+from checker.catalog.softmax.models import (
+    ABOVE_A_ROW,
+    BLOCK,
+    LANE,
+    LATE,
+    NEAR_A_ROW,
+    by_passes,
+    max_over,
+    minus_outside,
+    relative,
+    sum_over,
+)
 from checker.catalog.softmax.reference import softmax
 from checker.catalog.softmax.rows import block_size, columns
 from checker.course.case import Array, Case
@@ -132,12 +143,9 @@ BLOCKWISE = (
     idea("max-of-last-block", by_passes(lambda x: max_over(_last_block(x))).at(Part.MAXIMUM)),
     idea("first-block-again", y_is(lambda x, c: softmax(x[:, np.arange(x.shape[1]) % block_size(c)])).at(Part.LOAD)),
     idea("max-starts-at-zero", _starting_at(0.0)),
-    idea("max-starts-too-high", *(_starting_at(start) for start in (-100.0, -1e3, -1e4, -65504.0))),
+    idea("max-starts-too-high", *map(_starting_at, ABOVE_A_ROW)),
     idea("padding-in-max", by_passes(other_in_max=0.0).at(Part.PADDING, needed=True)),
-    idea(
-        "padding-in-max/a-number",
-        *(by_passes(other=number).at(Part.PADDING) for number in (-1e4, -1e3, -1e5, -65504.0, -100.0)),
-    ),
+    idea("padding-in-max/a-number", *(by_passes(other=number).at(Part.PADDING) for number in NEAR_A_ROW)),
     idea(
         "sums-padded-lanes",
         by_passes(other=0.0, other_in_max=-np.inf).at(Part.ZEROED_PADDING, needed=True),

@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from checker.catalog.numbers import exp32
+from checker.catalog.numbers import FINITE, exp32
 from checker.catalog.softmax.mistakes import y_is
 from checker.catalog.softmax.rows import block_size, rows_owned
 from checker.course.case import Array, Case
@@ -22,6 +22,9 @@ Reduction = Callable[[Array], Array]  # from (rows, blocks, lanes) to a shape th
 
 # Axes of an array of shape (rows, blocks, lanes): a reduction along them gives one number for each row, lane or block.
 ROW, LANE, BLOCK = (1, 2), 1, 2
+
+ABOVE_A_ROW = tuple(number for number in FINITE if number >= -65504.0)  # some row of the cases is below, throughout
+NEAR_A_ROW = tuple(number for number in FINITE if number >= -1e9)  # has launches with rows on both sides, if in a text
 
 
 def relative(x: Array, m: Array) -> Array:

@@ -9,6 +9,7 @@ import numpy as np
 from checker.catalog.numbers import exp32
 from checker.catalog.softmax import blockwise_mistakes
 from checker.catalog.softmax.models import (
+    ABOVE_A_ROW,
     LANE,
     LATE,
     by_passes,
@@ -86,7 +87,7 @@ ONLINE = (
     idea("guard-of-the-old-maximum", online(stale_guard=True).at(Part.NORMALISER)),
     idea("rescaled-to-the-blocks-maximum", online(block_max_in_factor=True).at(Part.NORMALISER)),
     idea("guard-in-the-maximum", by_passes(_at_least_0_after_infinity)),
-    idea("guard-in-the-maximum/far-below", *(_at_least(least) for least in (-1e4, -1e3, -65504.0, -100.0, 0.0))),
+    idea("guard-in-the-maximum/far-below", *map(_at_least, (0.0, *ABOVE_A_ROW))),
     idea(
         "minus-infinity-prefix",
         online(guard=lambda m, first: guarded(m) if first else m).at(Part.NORMALISER),

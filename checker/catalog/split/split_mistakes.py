@@ -13,10 +13,10 @@ import numpy as np
 from checker.catalog.attention.forward import flash_2_mistakes
 from checker.catalog.attention.forward.flash_2_mistakes import ACCUMULATION, LACKING_A_TILE, OTHER_BASES
 from checker.catalog.attention.forward.mistakes import SCORES
-from checker.catalog.attention.forward.models import FINITE, attention, from_scores, without_max
+from checker.catalog.attention.forward.models import attention, from_scores, without_max
 from checker.catalog.attention.launch import shape_of
 from checker.catalog.attention.tiles import reach
-from checker.catalog.numbers import rounded
+from checker.catalog.numbers import FINITE, rounded
 from checker.catalog.split.bounds import budget
 from checker.catalog.split.launch import cut_of, is_split
 from checker.catalog.split.models import (

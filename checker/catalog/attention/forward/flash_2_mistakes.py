@@ -10,7 +10,6 @@ from checker.catalog.attention.bounds import looked_at
 from checker.catalog.attention.dropped import dropped
 from checker.catalog.attention.forward.mistakes import Q_K_V, of_p
 from checker.catalog.attention.forward.models import (
-    FINITE,
     Outputs,
     Over,
     attention,
@@ -26,7 +25,7 @@ from checker.catalog.attention.forward.models import (
 from checker.catalog.attention.forward.update_mistakes import DIVIDED_AT_THE_END, Factor, Visit, stepping
 from checker.catalog.attention.launch import shape_of
 from checker.catalog.attention.reference import scores
-from checker.catalog.numbers import LOG2_E, exp32
+from checker.catalog.numbers import FINITE, LOG2_E, exp32
 from checker.course.case import Array, Case
 from checker.course.misconception import Part, Writes
 from checker.course.words import Ideas

@@ -11,7 +11,6 @@ import numpy as np
 from checker.catalog.attention.bounds import looked_at, transposed
 from checker.catalog.attention.dropped import dropped
 from checker.catalog.attention.forward.models import (
-    FINITE,
     Outputs,
     attention,
     from_scores,
@@ -23,7 +22,7 @@ from checker.catalog.attention.forward.models import (
 )
 from checker.catalog.attention.launch import shape_of, wide, writes
 from checker.catalog.attention.reference import bias, is_causal, scaled_products, scores, sees
-from checker.catalog.numbers import LOG2_E, exp32, rounded
+from checker.catalog.numbers import FINITE, LOG2_E, exp32, rounded
 from checker.course.case import Array, Case
 from checker.course.misconception import Access, Misconception, Part, Product, Raises, Unwritten, Writes
 from checker.course.words import Ideas

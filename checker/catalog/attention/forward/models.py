@@ -19,9 +19,6 @@ Outputs = Mapping[str, Array]
 Formula = Callable[[Array, Array, Case], Outputs]  # (scores with -inf where hidden, V, case) → outputs
 Over = Literal["", "sum", "max", "both"]  # reductions that run over a whole tile
 
-# What a program may have in the place of -inf.
-FINITE = (-1e4, -1e6, -1e9, -1e10, -1e20, -1e30, float(np.finfo(np.float32).min))
-
 
 def from_scores(formula: Formula) -> Writes:
     """What a kernel with this formula writes, which gets the right scores; of the outputs that the launch has."""
