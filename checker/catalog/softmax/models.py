@@ -52,7 +52,7 @@ def sum_over(x: Array, axes: int | tuple[int, ...] = ROW) -> Array:
 
 
 def in_blocks(x: Array, case: Case, other: float = -np.inf) -> Array:
-    """Return rows in blocks, shape (rows, blocks, lanes); `other`: the value of padded lanes."""
+    """Return rows in blocks, shape (rows, blocks, lanes), with `other` in padded lanes; x has shape (rows, n_cols)."""
     padding = -x.shape[1] % block_size(case)
     return np.pad(x, ((0, 0), (0, padding)), constant_values=other).reshape(len(x), -1, block_size(case))
 
@@ -73,8 +73,8 @@ def by_passes(
     """Return a softmax with one pass each for the maximum m, the sum l of `term(x, m)`, and `result(x, m) / l`.
 
     `m_in_sum`, `m_in_result`: the maximum in these passes, if not m. `x_in_result`: the values in the last pass.
-    `other`: the value of padded lanes in the first two passes; `other_in_max`: in the first one, if it differs.
-    `zeroed`: -inf in x becomes 0, in the first two passes or in all.
+    `other`: the value of padded lanes in the first two passes. `other_in_max`: their value in the first pass, if not
+    `other`. `zeroed`: -inf in x becomes 0, in the first two passes or in all.
     """
 
     def formula(x: Array, case: Case) -> Array:

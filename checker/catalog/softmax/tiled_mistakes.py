@@ -18,7 +18,7 @@ idea = Ideas(__file__)
 
 
 def _one_maximum(x: Array, case: Case) -> Array:
-    """The softmax with the maximum of the whole tile of rows."""
+    """Return the softmax with the maximum of the whole tile of rows; x has shape (rows, n_cols)."""
     count = rows.rows_owned(case)
     parts = (x[first : first + count] for first in range(0, len(x), count))
     return np.concatenate([exp32(part - part.max()) / total(exp32(part - part.max())) for part in parts])
@@ -34,7 +34,7 @@ WITHOUT_AXIS = (
 
 
 def _down_the_columns(x: Array, case: Case) -> Array:
-    """The softmax of each column within its tile of rows."""
+    """Return the softmax of each column within its tile of rows; x has shape (rows, n_cols)."""
     count = rows.rows_owned(case)
     parts = (x[first : first + count] for first in range(0, len(x), count))
     tops = ((part, np.where(np.isinf(m := part.max(axis=0)), 0.0, m)) for part in parts)
@@ -49,13 +49,13 @@ PADDED_ROWS = idea(
 
 
 def _rows_of_whole_tiles(case: Case) -> int:
-    """Rows read by all tiles together, of the last one as many as it can; distinct ones in each."""
+    """Return the number of rows that all tiles read if each has as many distinct ones as it can."""
     count, owned = rows.row_count(case), rows.rows_owned(case)
     return case.grid[0] * min(count, owned)
 
 
 def _rows_left(left: Callable[[Array, Case], Array], shared: bool = False) -> Unwritten:
-    """All columns of the rows for which this holds."""
+    """Return outputs that lack the rows for which `left` holds."""
 
     def elements(case: Case) -> dict[str, Mask]:
         shape = case.tensors["y_ptr"].values.shape
@@ -65,7 +65,7 @@ def _rows_left(left: Callable[[Array, Case], Array], shared: bool = False) -> Un
 
 
 def _between_tiles(step: Callable[[Case], int]) -> Callable[[Array, Case], Array]:
-    """Rows in no tile, if tiles begin so many rows apart."""
+    """Return a test for rows that are in no tile if tiles begin `step` rows apart."""
 
     def left(row: Array, case: Case) -> Array:
         first = np.minimum(row // step(case), case.grid[0] - 1) * step(case)

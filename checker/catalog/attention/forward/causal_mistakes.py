@@ -74,7 +74,7 @@ def _in_both_loops(last: Key) -> tuple[Writes, Writes]:
 
 
 def _reversed(compared: np.ufunc, sign: int, *, skipping: bool) -> Writes:
-    """Return attention with the causal comparison reversed; `sign`: the sign of n_k - n_q in it."""
+    """Return attention with the causal comparison reversed, and with this sign of n_k - n_q in it."""
     return _masked(lambda t: compared(t.k, t.q + sign * t.off), skipping=skipping)
 
 
