@@ -48,7 +48,9 @@ def attention_bias_kernel(
             row = tl.load(bias_head + keys.to(tl.int64) * bias_col_stride, mask=keys < n_k, other=0.0)
             Bij = tl.broadcast_to(row[None, :], (Br, Bc))
         else:
-            bias_offsets = queries[:, None].to(tl.int64) * bias_row_stride + keys[None, :].to(tl.int64) * bias_col_stride
+            bias_offsets = (
+                queries[:, None].to(tl.int64) * bias_row_stride + keys[None, :].to(tl.int64) * bias_col_stride
+            )
             Bij = tl.load(bias_head + bias_offsets, mask=q_mask & (keys[None, :] < n_k), other=0.0)
         Sij = scale * tl.dot(Qi, tl.trans(Kj)) + Bij
         visible = keys[None, :] < n_k
