@@ -154,8 +154,12 @@ def test_every_refusal_is_asked_for_and_every_one_that_is_asked_for_is_there() -
 
 
 def test_every_general_finding_is_asked_for_with_all_that_it_needs() -> None:
-    """In the judge's text: at run time a missing word would be a fault of ours in front of a learner."""
-    texts = [path.read_text(encoding="utf-8") for path in (ROOT / "checker" / "judge").rglob("*.py")]
+    """In the text of the judge and of the check: at run time a missing word would be a fault of ours."""
+    texts = [
+        path.read_text(encoding="utf-8")
+        for room in ("judge", "check")
+        for path in (ROOT / "checker" / room).rglob("*.py")
+    ]
     calls = [node for text in texts for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
     asked = [call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "finding"]
     assert len(asked) > 30
