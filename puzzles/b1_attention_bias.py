@@ -113,7 +113,8 @@
 # | `CAUSAL` | whether queries see only keys up to their own position; the second kernel is always full |
 #
 # The grid of `attention_bias_kernel` is (tiles of queries, heads), that of `dbias_kernel` (tiles of queries, tiles of
-# keys). dB belongs to no head, and may have more than $2^{31}$ elements: so `queries` and `keys` have 64 bits there.
+# keys). dB belongs to no head, and may have more than $2^{31}$ elements: so `queries` and `keys` have 64 bits there. A
+# loop counter has 32: convert the head yourself. In the first kernel, convert what meets a stride of the bias.
 #
 # ## The traffic bound
 #

@@ -137,10 +137,10 @@
 #
 # Afterwards O is the attention, `l` and `m` are normaliser and maximum of each row of scores.
 #
-# **64 bits.** A product of 32-bit integers has 32 bits, and they end at $2^{31}$. Where Q, K and V are one matrix, with
-# 56 heads of 128 dimensions, its rows are $3 \cdot 56 \cdot 128 = 21504$ elements apart. Row 99,865 begins at
-# $99865 \cdot 21504 = 2^{31} + 13312$: in 32 bits, a negative number. So convert the index before you multiply, as the
-# stub does: `keys[:, None].to(tl.int64) * k_row_stride`.
+# **64 bits.** A product of two 32-bit integers has 32 bits, one of them for the sign. Let Q, K and V lie side by side in
+# one matrix, each with 56 heads of 128: its rows are $3 \cdot 56 \cdot 128 = 21504$ elements apart. Row 99,865 begins at
+# $99865 \cdot 21504 = 2^{31} + 13312$: in 32 bits, a negative number. So convert an index before you multiply. The stub
+# does it for `head` and `keys`; do the same for your queries.
 #
 # ## The traffic bound
 #
@@ -155,7 +155,7 @@ import triton.language as tl
 # %% [markdown]
 # ## Your turn
 #
-# About twenty-seven lines are missing. The numbers are those of algorithm 1 in the paper.
+# About twenty-seven lines are missing.
 
 # %%
 @triton.jit
@@ -249,7 +249,7 @@ check("p5")
 # ## Experiments
 #
 # **Predict.** The launch has one head, 64 queries, 64 keys, D = 16, `Br=16` and `Bc=32`. Write a guess in place of each
-# `...`. Once your kernel is accepted, it answers. Guesses are not graded.
+# `...`. Once your kernel is accepted, it answers.
 #
 # * `k_reads`: how often is each element of K read?
 # * `o_writes`: how often is each element of O written?

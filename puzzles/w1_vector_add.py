@@ -87,7 +87,7 @@
 # | `BLOCK_SIZE` | elements of a program, a power of two |
 #
 # Neighbours in a vector are 1 element apart. A vector can have more than $2^{31}$ elements, where 32 bits end: the stubs
-# have a `.to(tl.int64)` for that, and until a3 you can forget about it.
+# have a `.to(tl.int64)` for that. Only from w3 on must you write one yourself.
 #
 # ## The traffic bound
 #

@@ -180,6 +180,8 @@ def launch(
     besides = "".join(
         f", {name}={value:.6g}" if isinstance(value, float) else f", {name}={value}" for name, value in more.items()
     )
+    if shape.far_row:
+        besides = f", q_row_stride={q_row}, k_row_stride={k_row}{besides}"
     return Case(
         title=name,
         sizes=f"{heads}n_q={shape.n_q}, n_k={shape.n_k}, D={shape.D}, Br={shape.Br}, Bc={shape.Bc}{mask}{besides}",
