@@ -63,11 +63,12 @@ def hard_rows(random: np.random.Generator, n: int, block: int, offset: float = 1
 
 
 def _shared_maximum(random: np.random.Generator, columns: Array, offset: float) -> Array:
-    """3, 4 or 6 of the first columns share a maximum of 7 to 9 times `offset`; the others are small.
+    """Return a row of which 3, 6 or 9 columns share a maximum of 7 to 9 times `offset`; the others are small.
 
-    From 65536 up to twice that, fp32 has the multiples of 1/128: far from them lie the logarithms of these counts.
+    From 65536 up to twice that, fp32 has the multiples of 1/128. The logarithms of these counts, natural or in base 2,
+    are at least an eighth of that away from one. (That of 4 in base 2 is a whole number.)
     """
-    top, several = offset * int(random.integers(7, 10)), int(random.choice([3, 4, 6]))
+    top, several = offset * int(random.integers(7, 10)), int(random.choice([3, 9, 6]))
     return np.where((columns > 0) & (columns <= several), top, random.normal(0.0, 1.0, len(columns)))
 
 
