@@ -83,9 +83,9 @@ class SplitCaseMaker(CaseMaker):
 
     def far_merges(self) -> list[Case]:
         """The same of O."""
-        rows = Shape(LONG.n_q, 1, 16, 1, 1).with_far_rows(self.random("far rows"))
+        rows = Shape(LONG.n_q, 1, 16, 1, 1, LONG.heads).with_far_rows(self.random("far rows"))
         return [
-            of_programs(self.merge(FAR_ROWS, "far-offsets", rows, 2, 2), (0, LONG.n_q - 1)),
+            of_programs(self.merge(FAR_ROWS, "far-offsets", rows, 2, 2), (0, LONG.n_q - 1), (1,)),
             self.merge(FAR, "far-offsets", self.rows(2, heads=6, far=FAR_APART), 3, 4),
             self.merge(FAR_HALF, "far-offsets", self.rows(1, heads=6, far=FAR_APART), 2, 2, np.float16),
             self.merge(FURTHER, "far-offsets", self.rows(1, heads=2, far=2 * FAR_APART), 2, 2),

@@ -36,7 +36,7 @@ PICTURED = Shape(64, 64, 16, 16, 16)  # four by four tiles, for pictures
 # On a GPU: a wide head, one of the usual width, and heads that lie far apart, where they take memory.
 LARGE, NARROW = Shape(1061, 1109, 128, 32, 64, heads=2), Shape(700, 900, 64, 64, 64, heads=3)
 FAR_HEADS = Shape(16, 16, 16, 16, 16, 3, (8, FAR_APART + 8), (16, FAR_APART + 24))
-LONG = Shape(320, 320, 16, 64, 64)  # five by five tiles, for rows that lie far apart
+LONG = Shape(320, 320, 16, 64, 64, heads=2)  # five by five tiles, for rows that lie far apart
 FAR_ON_GPU = Shape(160, 160, 16, 32, 32, q_gaps=(FAR_ROW, 0), k_gaps=(FAR_ROW + 16, 0))
 
 
@@ -158,9 +158,9 @@ class CaseMaker:
 
 
 def first_and_last(case: Case) -> Case:
-    """The launch with the first and the last of its tiles only, where each is a program."""
-    last = case.grid[0] - 1
-    return sampled(case, {0, last}, (0,)) if len(case.grid) > 1 else case
+    """Return the launch with only the last of its heads, and where a tile is a program the first and the last one."""
+    tiles = (0, case.grid[0] - 1) if len(case.grid) > 1 else None
+    return sampled(case, tiles, (case.grid[-1] - 1,))
 
 
 def pictured(launch: Callable[..., Case], beside: str | None = None, **how: Any) -> Pictured:
