@@ -74,7 +74,7 @@ def program_of(
 
 
 def started(puzzle_id: str, submission: Submission) -> bool:
-    """Whether a submission is more than the stub: a kernel does something, or there is something to complain of."""
+    """Return whether a submission is more than the stub: a kernel has a body, or there is a complaint."""
     from checker.submission.extract import NotASubmission
 
     try:

@@ -1,4 +1,4 @@
-"""Whether a launch that a GPU gets wrong is right there with other settings: then its numbers are not to blame."""
+"""Repeats a launch that a GPU gets wrong with other settings: where these are right, its numbers are not to blame."""
 
 from __future__ import annotations
 

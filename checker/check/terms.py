@@ -45,12 +45,12 @@ class Terms:
 
     @property
     def on_gpu(self) -> bool:
-        """Whether the kernels run on a GPU, and only there."""
+        """Return whether the kernels run on a GPU, and only there."""
         return self.device == "cuda"
 
     @property
     def sandbox(self) -> str:
-        """What separates the submission from the rest of the machine, in words for the record."""
+        """Return, in words for the record, what separates the submission from the rest of the machine."""
         if self.host.here:
             return "none: in the judge's own process, where no points are given"
         if self.host.alone:
@@ -64,7 +64,7 @@ class Terms:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a check gives: the verdict, and what it rests on."""
+    """Outcome of a check: the verdict, and the evidence for it."""
 
     verdict: Verdict
     submission: Submission | None = None  # None: it could not be read
@@ -74,7 +74,7 @@ class Outcome:
 
 
 def device_of(puzzle_id: str, terms: Terms) -> Device:
-    """What a puzzle's programs run on. Raises Misuse if they cannot run there."""
+    """Return the device that a puzzle's programs run on. Raises Misuse if they cannot run there."""
     if not entry(puzzle_id).pytorch:
         return Device.CUDA if terms.on_gpu else Device.INTERPRETER
     if terms.on_gpu or not terms.host.walled:

@@ -32,7 +32,7 @@ class Text:
 
     @property
     def stale(self) -> bool:
-        """Whether its English has changed since, or is gone."""
+        """Return whether its English has changed since, or is gone."""
         return bool(self.other) and mark(self.english) != self.mark
 
     @property
