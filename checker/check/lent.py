@@ -11,8 +11,9 @@ from checker.check.running import program_of, started
 from checker.course.ladder import entry
 from checker.course.places import ROOT, files
 from checker.course.status import Misuse
+from checker.submission.definitions import newest
 from checker.submission.problem import NotASubmission
-from checker.submission.read import Submission, Unreadable, from_file
+from checker.submission.read import Submission, Unreadable
 
 
 class AnotherFirst(Misuse):
@@ -30,7 +31,7 @@ def own(puzzle_id: str, root: Path = ROOT) -> Submission:
     """
     for path in files(puzzle_id, root):
         try:
-            submission = from_file(path)
+            submission = newest(path, catalog.load(puzzle_id).kernels)
         except Unreadable:
             continue
         if started(puzzle_id, submission):

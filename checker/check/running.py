@@ -12,7 +12,8 @@ from checker.box.here import Here
 from checker.box.host import Host
 from checker.box.parent import Box, Lent, Limits, Pass, PassResult
 from checker.box.protocol.device import Device
-from checker.submission.read import Submission
+from checker.course.ladder import RUNGS
+from checker.submission.read import Submission, defines
 
 if TYPE_CHECKING:  # numpy is imported while the box starts
     from checker.box.parent import BoxResult
@@ -71,6 +72,14 @@ def program_of(
 
     program = extract(submission, kernels)
     return program, lint(program) if linted else []
+
+
+def of_another(puzzle_id: str, text: str) -> tuple[str, str] | None:
+    """Return the ID of another puzzle and its kernel that a text defines, if it defines none of this puzzle."""
+    if any(defines(text, kernel.name) for kernel in catalog.load(puzzle_id).kernels):
+        return None
+    every = ((one, kernel.name) for one in RUNGS if one != puzzle_id for kernel in catalog.load(one).kernels)
+    return next(((one, name) for one, name in every if defines(text, name)), None)
 
 
 def started(puzzle_id: str, submission: Submission) -> bool:

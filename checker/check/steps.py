@@ -20,7 +20,7 @@ from checker.box.protocol.launch import Launch
 from checker.box.protocol.records import MEMORY, TILE
 from checker.box.protocol.supported import untried
 from checker.check.lent import lent
-from checker.check.running import program_of, run_in
+from checker.check.running import of_another, program_of, run_in
 from checker.check.terms import Outcome, Terms, device_of
 from checker.course.case import Case, for_gpu, numbered
 from checker.course.clean import cleaned
@@ -93,7 +93,7 @@ class Check:
         try:
             program, problems = program_of(self.submission, self.puzzle.kernels, linted=self.terms.lint)
         except NotASubmission as refused:
-            return self._not_run(self._finding(refused.problem, Status.INVALID))
+            return self._not_run(self._of_another() or self._finding(refused.problem, Status.INVALID))
         except (RecursionError, MemoryError, ValueError):  # text that was made to be hard to read
             return self._not_run(_UNREADABLE_CODE)
         if problems:
@@ -134,6 +134,19 @@ class Check:
 
     def _finding(self, problem: Problem, status: Status) -> Finding:
         return Finding(problem.id, status, problem.sentence, "", problem.hint, self.where(problem.line))
+
+    def _of_another(self) -> Finding | None:
+        """The finding on a submission for the wrong puzzle."""
+        if (other := of_another(self.puzzle.id, self.submission.text)) is None:
+            return None
+        puzzle_id, name = other
+        return Finding(
+            "another-puzzle",
+            Status.INVALID,
+            f"This is for puzzle {puzzle_id}, and not for {self.puzzle.id}",
+            f"It defines {name}, which is asked for there, and not {self.puzzle.kernels[0].name}.",
+            f"Check it as puzzle {puzzle_id}, or name what you have written for {self.puzzle.id}.",
+        )
 
     def _not_started(self, program: Program) -> Finding:
         function = next(iter(program.kernels.values()))

@@ -107,7 +107,7 @@ def _of_student(course: Settings, name: str, file: Path) -> None:
 @of_puzzle
 @of_course
 @click.option("--student", "students", multiple=True, metavar="NAME", help="Only this one; may be given repeatedly.")
-@click.option("--file", type=PATH, help="Where to.  [default: viva-PUZZLE.html]")
+@click.option("--file", type=PATH, help="Where to. [default: viva-PUZZLE.html in the course's folder]")
 @click.option("--jobs", type=click.IntRange(min=0), default=0, help="Processes; 0: as many as there are cores.")
 def viva(puzzle: str, folder: Path, students: tuple[str, ...], file: Path | None, jobs: int) -> NoReturn:
     """Ask each student three questions on their own accepted kernel: if this line read like that, what would fail?
@@ -118,7 +118,7 @@ def viva(puzzle: str, folder: Path, students: tuple[str, ...], file: Path | None
 
     Exit status: 0 there are questions, 2 misused, 3 some kernels could not be judged.
     """
-    file = file or Path(f"viva-{puzzle}.html")
+    file = file or folder / f"viva-{puzzle}.html"
     screen = console()
     try:
         with as_misuse(*_FOR_ALL, NothingFound):

@@ -23,12 +23,14 @@ from checker.commands.problems import as_misuse
 from checker.compiled.listing import STAGES
 from checker.course import targets
 from checker.course.places import shown, spoken_script
+from checker.course.puzzle import Puzzle
 from checker.course.status import ExitStatus, Misuse
 from checker.learner.practice import outcome_of
 from checker.report.said import said
 from checker.report.screen import Prose, console, echo, say
 from checker.report.words import typed
-from checker.submission.read import Submission, Unreadable, from_file
+from checker.submission.definitions import newest
+from checker.submission.read import Submission, Unreadable
 
 
 @click.command()
@@ -97,7 +99,7 @@ def compiled(
     about = catalog.load(puzzle)
     path = file or _own(puzzle)
     try:
-        submission = from_file(path)
+        submission = newest(path, about.kernels)
     except Unreadable:
         found = None
     else:
@@ -105,7 +107,7 @@ def compiled(
             found = command.listed(about, submission, wanted, size, launch, stage)
         else:
             with console(stderr=True).status("compiling"):
-                older = None if before is None else _older(before)
+                older = None if before is None else _older(before, about)
                 found = command.shown(about, submission, older, wanted, size, launch)
     if found is None:  # a check says why
         end(outcome_of(puzzle, path, Terms(targets=())).verdict)
@@ -116,9 +118,9 @@ def compiled(
 
 
 @as_misuse(Unreadable)
-def _older(path: Path) -> Submission:
+def _older(path: Path, puzzle: Puzzle) -> Submission:
     """The version to compare with."""
-    return from_file(path)
+    return newest(path, puzzle.kernels)
 
 
 @click.command()

@@ -24,12 +24,13 @@ from checker.course.status import ExitStatus, Misuse
 from checker.learner import hints, record, standing, stub
 from checker.learner import predict as predictions
 from checker.learner.bugs import Bug, bugs_of
-from checker.learner.practice import checked, fault, held_back
+from checker.learner.practice import best, checked, fault, held_back
 from checker.learner.progress import noted, opened
 from checker.learner.solution import page
 from checker.report import screen, terminal
 from checker.report.said import said
 from checker.report.words import typed
+from checker.submission.definitions import candidates
 from checker.submission.read import Unreadable, from_cells, from_file
 
 COLOURS = "ansi_dark"  # those of the terminal itself
@@ -82,7 +83,7 @@ def predict(puzzle: str, words: tuple[str, ...], file: Path | None) -> NoReturn:
     if any(guess is not None for guess in guesses.values()):
         path = file or Path(places.shown(places.spoken_script(puzzle)))
         try:
-            outcome = check(puzzle, from_file(path), Terms(targets=()))  # what it finds is said by `check` alone
+            outcome = best(puzzle, candidates(path, found.kernels), Terms(targets=()))  # what it finds, `check` says
             if not outcome.verdict.accepted:
                 screen.say(console, predictions.not_accepted(found), typed("check", puzzle, file=file))
                 sys.exit(outcome.verdict.exit_status)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import re
 import statistics
 import time
 from collections.abc import Iterator
@@ -27,6 +26,7 @@ from checker.grading.crew import CrewLost, local
 from checker.grading.extension import extend
 from checker.grading.grade import NotReady, not_installed, terms_for_grading
 from checker.grading.key import KeyProblem
+from checker.nbgrader.deadline import FORMS, moment
 from checker.nbgrader.filled import number
 from checker.nbgrader.students import is_odd, students
 from checker.report.screen import console, say
@@ -45,7 +45,7 @@ _of_assignment = click.argument("assignment", required=False, metavar="ASSIGNMEN
 @click.command()
 @_of_assignment
 @of_course
-@click.option("--due", metavar="TIME", help='Its deadline, such as "2030-05-10 12:00 UTC", which the notebook says.')
+@click.option("--due", metavar="TIME", help=f"Its deadline, which the notebook says: {FORMS}.")
 @as_misuse(settings.SettingsError, KeyProblem, OSError)
 def handout(assignment: str | None, folder: Path, due: str | None) -> None:
     """Hand ASSIGNMENT out through the exchange: `nbgrader generate_assignment` and `release_assignment` in one.
@@ -57,14 +57,12 @@ def handout(assignment: str | None, folder: Path, due: str | None) -> None:
 
     course = settings.read(folder.absolute())
     assignment = _named(assignment, course)
-    if due is not None and not re.fullmatch(r"\d{4}-\d\d-\d\d( \d\d:\d\d(:\d\d)?( [\w+:/-]+)?)?", due):
-        raise Misuse(
-            f'{one_line(due)} is no time that everybody reads alike. Write one such as "2030-05-10 12:00 UTC".'
-        )
     try:
-        desk = hand_out(course, assignment, due)
-    except ValueError as error:
-        raise Misuse(f'{one_line(due or "")} is no time. Write one such as "2030-05-10 12:00 UTC".') from error
+        wanted = None if due is None else moment(due)
+    except ValueError as problem:
+        raise Misuse(f"{one_line(due or '')} {problem}. Write one such as {FORMS}.") from problem
+    try:
+        desk = hand_out(course, assignment, wanted)
     except Stopped as problem:
         raise Misuse(f"{assignment} was not handed out: {one_line(str(problem), LONGEST)}") from problem
     when = desk.due()
@@ -177,6 +175,8 @@ def _told(assignment: str, made: Round, *, released: bool) -> Iterator[str]:
         yield "nbgrader says:"
         yield from (f"  {_line(line)}" for line in made.said)
     for what, some in (
+        ("No page of feedback", dict.fromkeys(made.without_page, "")),
+        ("Feedback not released", dict.fromkeys(made.kept_back, "")),
         ("Late", {name: f"−{number(points)}" if points else "costs nothing" for name, points in made.late.items()}),
         ("Not handed in", dict.fromkeys(made.absent, "")),
         ("The checker or the machine failed: type it again", made.faults),

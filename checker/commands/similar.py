@@ -55,6 +55,5 @@ def _read(works: Iterable[Work], before: str = "") -> dict[str, list[tuple[str, 
     handed: dict[str, list[tuple[str, Submission]]] = defaultdict(list)
     for work in works:
         with contextlib.suppress(Unresolved):
-            if (submission := chosen(work)[1].submission) is not None:
-                handed[work.puzzle].append((before + work.student, submission))
+            handed[work.puzzle].append((before + work.student, chosen(work)[0].submission))
     return handed

@@ -16,14 +16,12 @@ from checker.check import Terms, check
 from checker.check.lent import own
 from checker.commands.arguments import PATH, into_folder
 from checker.commands.output import can_draw, end
-from checker.commands.problems import as_misuse
 from checker.course.ladder import RUNGS
 from checker.course.places import script, shown
 from checker.course.status import ExitStatus, Misuse
 from checker.learner.practice import outcome_of
 from checker.learner.progress import opened
 from checker.report.screen import console, echo
-from checker.submission.read import Unreadable, from_file
 from checker.train import session
 from checker.train.result import Training, page
 from checker.train.sizes import SIZES
@@ -45,15 +43,13 @@ def train(file: Path | None, device: str, steps: int | None, into: Path) -> NoRe
     if steps is not None:
         size = replace(size, steps=steps, warm_up=min(size.warm_up, steps // 10))
     session.insist(device, into)
-    with as_misuse(Unreadable):
-        submission = from_file(path)
-    verdict = outcome_of("c1", path, Terms(targets=()), believing=True).verdict
-    if not verdict.accepted:
-        end(verdict, "Nothing was trained: the attention has to be right first.")
+    outcome = outcome_of("c1", path, Terms(targets=()), believing=True)
+    if not outcome.verdict.accepted or outcome.submission is None:
+        end(outcome.verdict, "Nothing was trained: the attention has to be right first.")
     stop = session.Stop()
     with stop.by_interrupt():
         session.prepare(device)
-        training = session.trained(submission, size, screen, stop)
+        training = session.trained(outcome.submission, size, screen, stop)
         if training.steps:
             session.show(screen, training)
             _keep(training, into)

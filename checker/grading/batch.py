@@ -18,7 +18,7 @@ from checker.grading import key, record, settings
 from checker.grading.chosen import Unresolved, chosen
 from checker.grading.crew import WINDOW, Crew, WorkerLost
 from checker.grading.found import Work
-from checker.grading.grade import CheckerFault, MachineTooBusy, NotInstalled, NotReady, verdict_on
+from checker.grading.grade import CheckerFault, MachineTooBusy, NotInstalled, NotReady, judged, recorded
 
 TRIES = 3  # for what ends its worker
 # No room on the disk, no key, no sandbox: it would be the same for every submission.
@@ -31,34 +31,37 @@ class Outcome:
     """What became of one piece of work: small, because there are many. The verdict itself is in the record."""
 
     work: Work
-    file: Path | None = None  # the one that is meant; None: it is open which one that is
+    file: Path | None = None  # the one that counts; None: nobody knows yet
     record: Path | None = None
+    records: tuple[Path, ...] = ()  # of all candidates
     sha256: str = ""  # of the text
     known: bool = False  # judged by an earlier batch
     fault: str = ""  # why there is none: it could not be judged
-    unresolved: bool = (
-        False  # because it cannot be read, or nobody can know which file is meant: not for want of trying
-    )
+    unresolved: bool = False  # because it cannot be read, or is for another puzzle: not for want of trying
 
     @property
     def files(self) -> str:
-        """The file that is meant, or all that it may be."""
+        """The file that counts, or all that may."""
         return " ".join(map(str, self.work.paths if self.file is None else (self.file,)))
 
 
 def look(work: Work, folder: Path) -> Outcome:
-    """Read one submission: where its record would be, and whether it is there. Judges nothing. Raises Unresolved."""
-    (file, notebook), course = chosen(work), settings.read_once(folder)
-    if notebook.submission is None:
-        return Outcome(work, file, fault=notebook.problem.rstrip("."), unresolved=True)
-    path = record.place(course.records, record.identity(work.puzzle, notebook.submission, record.judging(course)))
-    return Outcome(work, file, path, notebook.submission.sha256, known=record.load(path) is not None)
+    """Read what somebody has handed in: where its records would be, and whether all are there. Judges nothing.
+
+    Raises Unresolved.
+    """
+    found, course = chosen(work), settings.read_once(folder)
+    judging = record.judging(course)
+    records = [record.place(course.records, record.identity(work.puzzle, one.submission, judging)) for one in found]
+    best, verdict = recorded(work.puzzle, found, course)
+    return Outcome(
+        work, best.path, records[found.index(best)], tuple(records), best.submission.sha256, known=verdict is not None
+    )
 
 
 def judge(work: Work, folder: Path) -> None:
-    """Judge one submission and keep the record. Raises CheckerFault, NotInstalled and Unresolved."""
-    file, notebook = chosen(work)
-    verdict_on(work.puzzle, notebook, file.name, settings.read_once(folder))
+    """Judge what somebody has handed in and keep the records. Raises CheckerFault, NotInstalled and Unresolved."""
+    judged(work.puzzle, chosen(work), settings.read_once(folder))
 
 
 def verdict_of(outcome: Outcome, course: settings.Settings) -> Verdict | None:
@@ -73,16 +76,18 @@ def grade(works: Sequence[Work], folder: Path, crew: Crew, tell: Callable[[str, 
     `tell(what, done, of)`: progress.
     """
     outcomes = _each(look, works, folder, crew, lambda done: tell("reading", done, len(works)))
-    first: dict[Path | None, Work] = {}
-    asked = [one for one in outcomes if isinstance(one, Outcome) and one.record is not None and not one.known]
+    first: dict[tuple[Path, ...], Work] = {}
+    asked = [one for one in outcomes if isinstance(one, Outcome) and not one.known]
     for outcome in _in_turn(asked):
-        first.setdefault(outcome.record, outcome.work)
+        first.setdefault(outcome.records, outcome.work)
     distinct = list(first.values())
     answers = _each(judge, distinct, folder, crew, lambda done: tell("judging", done, len(distinct)))
-    faults = {path: _fault(answer) for path, answer in zip(first, answers, strict=True) if answer is not None}
+    faults = {records: _fault(answer) for records, answer in zip(first, answers, strict=True) if answer is not None}
     for work, outcome in zip(works, outcomes, strict=True):
         if isinstance(outcome, Outcome):
-            yield replace(outcome, fault=outcome.fault or faults.get(outcome.record, ""))
+            if len(outcome.records) > 1 and not outcome.known and outcome.records not in faults:
+                outcome = replace(look(work, folder), known=False)  # only now it is known which one counts
+            yield replace(outcome, fault=faults.get(outcome.records, ""))
         else:
             yield Outcome(work, fault=_fault(outcome), unresolved=isinstance(outcome, Unresolved))
 

@@ -119,11 +119,18 @@ def _plain(folder: Path) -> Iterator[Path]:
     for place, folders, names in os.walk(folder, followlinks=False):
         ours = _OURS if os.access(Path(place, "checker", "__main__.py"), os.F_OK) else set()
         deepest = len(Path(place).relative_to(folder).parts) == MOST_DEEP
-        folders[:] = sorted(n for n in folders if not n.startswith(".") and n not in ours and not deepest)
+        folders[:] = sorted(
+            n for n in folders if not n.startswith(".") and n not in ours and not by_macos(n) and not deepest
+        )
         for name in sorted(names):
             path = Path(place, name)
             if not name.startswith(".") and not _special(path):
                 yield path
+
+
+def by_macos(name: str) -> bool:
+    """Whether a file or folder is what macOS puts into an archive beside others: nobody's work."""
+    return name == "__MACOSX" or name.startswith("._")
 
 
 def _special(path: Path) -> bool:

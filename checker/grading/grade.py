@@ -1,9 +1,9 @@
-"""From a notebook that was handed in to the verdict on it, with the course's key."""
+"""From what was handed in to the verdict on it, with the course's key."""
 
 from __future__ import annotations
 
 import atexit
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -12,11 +12,11 @@ from checker.box.cage.cage import Cage, NoCage, held
 from checker.box.exchange import TooBusy
 from checker.box.host import Host
 from checker.box.parent import pytorch_missing
-from checker.check import Terms, check, unreadable
+from checker.check import Terms, check
 from checker.course import ladder
 from checker.course.verdict import Verdict
 from checker.grading import key, record
-from checker.grading.cells import Handed
+from checker.grading.chosen import Handed
 from checker.grading.settings import Settings
 from checker.submission.read import Submission
 
@@ -63,20 +63,38 @@ def _host(cage: Cage) -> Host:
     return host
 
 
-def verdict_on(puzzle_id: str, notebook: Handed, name: str, course: Settings) -> Verdict:
-    """The verdict, from the records if it is known, in the course's points.
+def judged(puzzle_id: str, found: Sequence[Handed], course: Settings) -> tuple[Handed, Verdict]:
+    """The candidate that counts, and the verdict on it in the course's points; what is on record is not judged again.
 
     Raises KeyProblem, NotReady, NotInstalled, CheckerFault: no score then.
     """
-    if notebook.submission is None:
-        return course.weighed(unreadable(puzzle_id, name, notebook.problem))
-    of = record.identity(puzzle_id, notebook.submission, record.judging(course))
+    return _best([(one, course.weighed(_verdict_on(puzzle_id, one.submission, course))) for one in found])
+
+
+def recorded(puzzle_id: str, found: Sequence[Handed], course: Settings) -> tuple[Handed, Verdict | None]:
+    """The same without judging: no verdict if one of them has none on record. Raises KeyProblem."""
+    known = []
+    for one in found:
+        verdict = record.known(puzzle_id, one.submission, course)
+        if verdict is None:
+            return found[0], None
+        known.append((one, course.weighed(verdict)))
+    return _best(known)
+
+
+def _best(every: Sequence[tuple[Handed, Verdict]]) -> tuple[Handed, Verdict]:
+    """The one with the most points, of these the first."""
+    return max(every, key=lambda one: (one[1].earned, one[1].accepted))
+
+
+def _verdict_on(puzzle_id: str, submission: Submission, course: Settings) -> Verdict:
+    of = record.identity(puzzle_id, submission, record.judging(course))
     path = record.place(course.records, of)
     verdict = record.load(path)
     if verdict is None:
-        verdict = checked(puzzle_id, _called_alike(puzzle_id, notebook.submission), terms_for_grading(course))
+        verdict = checked(puzzle_id, _called_alike(puzzle_id, submission), terms_for_grading(course))
         record.keep(path, of, verdict)
-    return course.weighed(record.with_lines(verdict, notebook.submission))
+    return record.with_lines(verdict, submission)
 
 
 def _called_alike(puzzle_id: str, submission: Submission) -> Submission:

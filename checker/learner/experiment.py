@@ -18,7 +18,7 @@ from checker.course.case import Case, Tensor
 from checker.course.puzzle import Kernel
 from checker.judge.asked import launch_of
 from checker.report.said import said
-from checker.submission.live import submission_of
+from checker.submission.definitions import submission_of
 from checker.submission.module import module_of
 from checker.submission.problem import NotASubmission
 from checker.submission.read import Submission, Unreadable

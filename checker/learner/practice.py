@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from checker import catalog
 from checker.box.exchange import TooBusy
 from checker.box.parent import pytorch_missing
 from checker.box.processes import TooLittle
@@ -34,7 +35,8 @@ from checker.course.verdict import Finding, Status, Verdict
 from checker.learner import progress, record
 from checker.learner.progress import Entry, Opened
 from checker.report.words import MOST_FINDINGS, typed
-from checker.submission.read import Submission, Unreadable, from_file
+from checker.submission.definitions import Candidate, candidates, newest
+from checker.submission.read import Submission, Unreadable
 
 
 def checked(puzzle_id: str, file: Path | None, terms: Terms | None) -> Verdict:
@@ -47,16 +49,17 @@ def outcome_of(puzzle_id: str, file: Path | None, terms: Terms | None, *, believ
     path = file if file is not None else Path(shown(spoken_script(puzzle_id)))
     try:
         try:
-            submission = from_file(path)
+            found = candidates(path, catalog.load(puzzle_id).kernels)
         except Unreadable as problem:
             if problem.missing:
                 nowhere = file is None and INSTALLED and not holds_course(ROOT)
                 first = " Make a folder with the course first: flash-puzzles init flash-puzzles." if nowhere else ""
                 raise Misuse(f"{problem}{first}") from problem
             return Outcome(unreadable(puzzle_id, str(path), str(problem)))
-        if believing and _accepted_before(puzzle_id, submission):
-            return believed(puzzle_id, submission)
-        outcome = check(puzzle_id, submission, terms)
+        for one in found if believing else ():
+            if _accepted_before(puzzle_id, one.submission):
+                return believed(puzzle_id, one.submission)
+        outcome = best(puzzle_id, found, terms)
         if outcome.verdict.status is Status.NOT_STARTED and file is None:
             return replace(outcome, verdict=_elsewhere(outcome.verdict, puzzle_id))
         return replace(outcome, verdict=for_learner(outcome.verdict, path))
@@ -64,6 +67,18 @@ def outcome_of(puzzle_id: str, file: Path | None, terms: Terms | None, *, believ
         raise
     except Exception as error:
         return Outcome(fault(puzzle_id, error))
+
+
+def best(puzzle_id: str, found: Sequence[Candidate], terms: Terms | None) -> Outcome:
+    """The best outcome of some candidates, the first if they are alike; it says which one that is."""
+    outcomes: list[Outcome] = []
+    for one in found:
+        outcome = check(puzzle_id, one.submission, terms)
+        verdict = replace(outcome.verdict, remarks=(*outcome.verdict.remarks, *one.notes))
+        outcomes.append(replace(outcome, verdict=verdict))
+        if outcome.verdict.accepted:
+            break
+    return max(outcomes, key=lambda outcome: (outcome.verdict.accepted, outcome.verdict.earned))
 
 
 def own_checked(submission: Submission, claims: Claims, terms: Terms) -> Verdict:
@@ -101,7 +116,7 @@ def _begun(puzzle_id: str, *, in_notebook: bool) -> Path | None:
     """Which of a puzzle's files is not the stub any more."""
     for path in sorted(files(puzzle_id), key=lambda path: (path.suffix == ".ipynb") != in_notebook):
         with contextlib.suppress(Unreadable):
-            if started(puzzle_id, from_file(path)):
+            if started(puzzle_id, newest(path, catalog.load(puzzle_id).kernels)):
                 return Path(shown(path))
     return None
 

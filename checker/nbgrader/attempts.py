@@ -10,12 +10,10 @@ from functools import partial
 from pathlib import Path
 
 from checker.course import ladder
-from checker.course.clean import one_line
 from checker.doctor.exchange import DEFAULT, named
-from checker.grading.cells import Handed
-from checker.grading.chosen import Unresolved, chosen, chosen_in
+from checker.grading.chosen import Handed, Unresolved, chosen, chosen_in
 from checker.grading.found import NothingFound, collected
-from checker.grading.grade import CheckerFault, NotInstalled, verdict_on
+from checker.grading.grade import CheckerFault, NotInstalled, judged
 from checker.grading.overview.student import Attempt
 from checker.grading.settings import Settings
 from checker.nbgrader.folder import OWN
@@ -57,10 +55,10 @@ def _collected(course: Settings, student: str, puzzle_id: str) -> Iterator[Attem
                 yield _attempt(course, puzzle_id, "as it was collected", partial(chosen, work))
 
 
-def _attempt(course: Settings, puzzle_id: str, when: str, choose: Callable[[], tuple[Path, Handed]]) -> Attempt:
-    handed = None
+def _attempt(course: Settings, puzzle_id: str, when: str, choose: Callable[[], list[Handed]]) -> Attempt:
+    found: list[Handed] = []
     try:
-        path, handed = choose()
-        return Attempt(puzzle_id, when, handed, verdict_on(puzzle_id, handed, one_line(path.name), course))
+        found = choose()
+        return Attempt(puzzle_id, when, *judged(puzzle_id, found, course))
     except (Unresolved, NotInstalled, CheckerFault) as problem:
-        return Attempt(puzzle_id, when, handed, None, str(problem))
+        return Attempt(puzzle_id, when, found[0] if found else None, None, str(problem))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from glob import glob
 from html import escape
 from pathlib import Path
@@ -25,17 +26,17 @@ from checker.course import ladder
 from checker.course.puzzle import Puzzle
 from checker.course.verdict import Verdict
 from checker.grading import settings
-from checker.grading.cells import Handed
-from checker.grading.chosen import Unresolved, chosen_in
+from checker.grading.chosen import Handed, Unresolved, chosen_in
 from checker.grading.found import of_assignment
-from checker.grading.grade import CheckerFault, verdict_on
+from checker.grading.grade import CheckerFault, judged
 from checker.nbgrader.assignment import check_id
+from checker.nbgrader.gradebook import judged_points
 from checker.nbgrader.notebook import clean_notebook, written_notebook
 from checker.report.detail import shown_with
 from checker.report.html import html
 from checker.report.screen import plain
 from checker.report.terminal import report
-from checker.submission.read import Unreadable, cells_of
+from checker.submission.read import Cell, Unreadable, cells_of
 
 FAULT = "checker fault"  # in the resources of a conversion: why there is no score
 
@@ -60,7 +61,7 @@ class _Written:
         """The notebook without anything that could do harm. Raises NotGraded."""
         path, cells, problem = self.folder / f"{self.name}.ipynb", [], ""
         try:
-            if os.path.islink(path):  # noqa: PTH114 (see `cells.handed`)
+            if os.path.islink(path):  # noqa: PTH114 (see `chosen.handed`)
                 raise Unreadable(f"{path.name} is a link, not a file.")
             cells = cells_of(path, path.name)
         except Unreadable as reason:
@@ -87,9 +88,13 @@ class _Notebook(_Written):
         """What it can earn."""
         return self.course.possible(self.puzzle.id)
 
-    def chosen(self) -> tuple[Path, Handed]:
-        """The file that is meant, whatever it is called, and what it holds. Raises Unresolved."""
+    def chosen(self) -> list[Handed]:
+        """What may be meant, whatever it is called. Raises Unresolved."""
         return chosen_in(self.folder, self.puzzle.id, self.assignment)
+
+    def judged(self) -> tuple[Handed, Verdict]:
+        """What counts, and the verdict on it. Raises Unresolved, CheckerFault."""
+        return judged(self.puzzle.id, self.chosen(), self.course)
 
 
 def _puzzle_of(resources: Any) -> Puzzle | None:
@@ -136,13 +141,18 @@ class CleanNotebook(NotebookExporter):
         return converted
 
     def _cleaned(self, one: _Notebook) -> Any:
+        cells: tuple[Cell, ...] = ()
+        answers: tuple[int, ...] = ()
         try:
-            path, notebook = one.chosen()
-            for note in notebook.notes:
-                self.log.warning("%s: %s", path, note)
+            found = one.chosen()
+            with suppress(CheckerFault):  # the judge, who comes next, will say so
+                found = [one.judged()[0]] if len(found) > 1 else found
+            cells, answers = found[0].cells, found[0].answers
+            for note in found[0].notes:
+                self.log.warning("%s: %s", found[0].path, note)
         except Unresolved as problem:
-            notebook = Handed((), None, str(problem), (), ())
-        return clean_notebook(notebook, one.puzzle, one.points, one.released)
+            cells = problem.cells
+        return clean_notebook(cells, answers, one.puzzle, one.points, one.released)
 
 
 class Judge(NbGraderPreprocessor):
@@ -160,11 +170,8 @@ class Judge(NbGraderPreprocessor):
             )
         outputs: list[Any] = []
         try:
-            path, notebook = one.chosen()
-            outputs += [_told(notebook.notes)] if notebook.notes else []
-            if notebook.submission is None:  # somebody may read it all the same, and then it might be right
-                raise Unresolved(notebook.problem.rstrip("."))
-            verdict = verdict_on(puzzle.id, notebook, path.name, one.course)
+            counts, verdict = one.judged()
+            outputs += [_told(counts.notes)] if counts.notes else []
             outputs += _outputs(shown_with(verdict, one.course.detail(puzzle.id)))
         except (CheckerFault, Unresolved) as fault:
             resources[FAULT] = str(fault)
@@ -228,10 +235,11 @@ class LatePolicy(BasePlugin):
     """The penalty that course.toml asks for."""
 
     def late_submission_penalty(self, student_id: str, score: float, total_seconds_late: float) -> float:
-        """The points that a late submission loses."""
-        converter = self.parent.parent.parent  # the preprocessor's exporter's converter
+        """The points that a late submission loses. `score`: with what was given by hand, which stays as it is."""
+        step, converter = self.parent, self.parent.parent.parent  # the preprocessor, and its exporter's converter
         course = settings.read(Path(converter.coursedir.root))
-        return course.penalty(converter.coursedir.assignment_id, student_id, score, total_seconds_late)
+        notebook = step.gradebook.find_submission_notebook(step.notebook_id, step.assignment_id, student_id)
+        return course.penalty(step.assignment_id, student_id, judged_points(notebook), total_seconds_late)
 
 
 def _outputs(verdict: Verdict) -> list[Any]:

@@ -25,10 +25,11 @@ from nbgrader.plugins import ExtractorPlugin, FileNameCollectorPlugin
 
 from checker.course.clean import one_line
 from checker.grading import settings
-from checker.grading.found import MOST_DEEP, Download, any_handed_in, download
+from checker.grading.found import MOST_DEEP, Download, any_handed_in, by_macos, download
 from checker.nbgrader.gradebook import when
 from checker.nbgrader.students import is_odd
 
+NOT_A_SUBMISSION = "is not a submission, and was left out"
 OURS = ("timestamp.txt", "submission_secret.txt")  # which nbgrader takes for its own
 LONGEST_NAME = 200  # bytes of a file's name: file systems take 255, and nbgrader puts something before it
 MOST_BYTES, MOST_FILES = 100 << 20, 1000  # in a student's own archive
@@ -44,6 +45,8 @@ class CollectAllowed(ExchangeCollect):
         """Find the submissions that are collected."""
         super().init_src()
         self.src_records = [record for record in self.src_records if record["username"] is not None]
+        for hidden in sorted(Path(self.inbound_path).glob(f".*+{self.coursedir.assignment_id}+*")):  # from nbgrader
+            self.log.warning("%s %s", one_line(str(hidden)), NOT_A_SUBMISSION)
         extended = settings.read(Path(self.coursedir.root)).extension.get(self.coursedir.assignment_id, {})
         with Gradebook(self.coursedir.db_url, self.coursedir.course_id) as book:
             known = {student.id for student in book.students}
@@ -58,7 +61,7 @@ class CollectAllowed(ExchangeCollect):
         except (ValueError, OverflowError, OSError, ExchangeError):
             odd = True
         if odd:
-            self.log.warning("%s is not a submission, and was left out", path)
+            self.log.warning("%s %s", one_line(path), NOT_A_SUBMISSION)
             return {"username": None, "filename": "", "timestamp": datetime.min}
         return record
 
@@ -125,6 +128,8 @@ class CollectAllowed(ExchangeCollect):
                 raise RuntimeError(f"its folders are nested more than {MOST_DEEP} deep")
             (own / inside).mkdir()
             for name in files:
+                if by_macos(name):
+                    continue
                 data = _plain(name, opened, most)
                 if data is None:
                     self._left_out(folder, name)
@@ -169,6 +174,8 @@ class Unpack(ExtractorPlugin):
         """Copy what lies in one folder to another, archives as folders."""
         source = Path(archive_path)
         for path in sorted(source.rglob("*")):
+            if any(map(by_macos, path.relative_to(source).parts)):
+                continue
             place = Path(extracted_path) / path.relative_to(source)
             if path.suffix == ".zip":
                 students = download(Path(path.name)) is not None  # Canvas's folder, unpacked by hand
@@ -185,6 +192,8 @@ class Unpack(ExtractorPlugin):
                     raise ValueError("it holds more than a submission does")
                 folder.mkdir(parents=True, exist_ok=True)
                 for member in members:
+                    if any(map(by_macos, member.filename.split("/"))):
+                        continue
                     self._extract(archive, member, folder)
         except _NO_ARCHIVE as problem:
             self.log.warning("%s cannot be unpacked, and stays as it is: %s", path, problem)

@@ -50,9 +50,11 @@ def configure(c: Any, folder: Path) -> None:
         f"checker.nbgrader.release.{name}" if name in _OURS else f"nbgrader.preprocessors.{name}"
         for name in _STOCK_GENERATE
     ]
+    c.HTMLExporter.preprocessors = ["checker.nbgrader.feedback.Unfolding"]  # of the formgrader's pages
     c.GenerateFeedback.exporter_class = "checker.nbgrader.feedback.FeedbackPage"
     c.GenerateFeedback.preprocessors = [
         "checker.nbgrader.release.ClearMarkScheme",  # rubrics are for graders
         "checker.nbgrader.feedback.GradesSoFar",
+        "checker.nbgrader.feedback.Unfolding",
         "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor",
     ]

@@ -21,10 +21,10 @@ from nbgrader.converters import Autograde, GenerateAssignment, GenerateFeedback
 from nbgrader.converters.base import NbGraderException
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.exchange import ExchangeError, ExchangeFactory
-from nbgrader.utils import parse_utc
 
 from checker.course import ladder
 from checker.course.clean import one_line
+from checker.course.saving import reason
 from checker.course.status import Ended
 from checker.grading import settings
 from checker.nbgrader.gradebook import Grades, when
@@ -42,7 +42,7 @@ class _Some:
 
     def __init__(self, wanted: Mapping[str, list[str]], tell: Tell, **options: Any):
         super().__init__(**options)
-        self.wanted, self.tell = wanted, tell
+        self.wanted, self.tell, self.at = wanted, tell, ""
 
     def init_notebooks(self) -> None:
         """Find what is to be converted."""
@@ -52,6 +52,7 @@ class _Some:
     def init_assignment(self, assignment_id: str, student_id: str) -> None:
         """Prepare a folder."""
         self.tell()
+        self.at = student_id
         super().init_assignment(assignment_id, student_id)  # type: ignore[misc]
 
 
@@ -102,11 +103,11 @@ class Desk:
         step.force, step.create_assignment = True, True
         self._run(step)
 
-    def due(self, when: str | None = None) -> datetime | None:
-        """The deadline, after it was set if one is given. Raises ValueError for what is no time."""
+    def due(self, when: datetime | None = None) -> datetime | None:
+        """The deadline, after it was set if one is given; both in UTC."""
         with self.gradebook() as book:
             if when is not None:
-                book.update_or_create_assignment(self.assignment, duedate=parse_utc(when))
+                book.update_or_create_assignment(self.assignment, duedate=when)
             try:
                 found: datetime | None = book.find_assignment(self.assignment).duedate
             except MissingEntry:
@@ -183,8 +184,11 @@ class Desk:
         }
         converter = kind(wanted=wanted, tell=tell, coursedir=self.folders, parent=self.app)
         converter.force = True
-        with suppress(Stopped):  # whoever could not be converted has no grade, and why is told in `said`
-            self._run(converter)
+        try:
+            with suppress(Stopped):  # whoever could not be converted has no grade, and why is told in `said`
+                self._run(converter)
+        except OSError as problem:
+            raise Stopped(f"at the work of {converter.at}: {reason(problem)}") from problem
 
     def _run(self, step: Any, least: int = logging.ERROR) -> None:
         """Make a step, from the course's folder. Raises Stopped."""
@@ -203,9 +207,11 @@ class Desk:
 
 
 _PROCESSING = "There was an error processing assignment: "
-_NO_NEWS = (
-    *("There was an error processing assignment '", "Please see the the above traceback"),
-    *("Directory not found. Creating", "Clearing existing files", "No release notebooks found"),
+_NO_NEWS = re.compile(
+    "There was an error processing assignment '|Please see the the above traceback|Directory not found. Creating"
+    "|Clearing existing files|No release notebooks found"
+    # Of what a platform exports: it knows no names of ours, and what was left out is told by itself.
+    r"|Invalid submission notebook name|Skipped submission|Replacing previously collected|\d+ files collected, \d+ "
 )
 _OWNER = re.compile(r"claims to be submitted by (.*) but is owned by")
 _STRANGERS = "The folders of some in the exchange belong to another account than theirs (grading.md says more)"
@@ -236,7 +242,7 @@ class _Ear(logging.Handler):
             self.strangers.append(found[1])
             line = f"{_STRANGERS}: {', '.join(self.strangers[:3])}{' and others' * (len(self.strangers) > 3)}."
             self.said[:] = [*(one for one in self.said if not one.startswith(_STRANGERS)), line]
-        elif record.module != "autograde" and not text.startswith(_NO_NEWS):  # who waits, and why, is told anyway
+        elif record.module != "autograde" and not _NO_NEWS.match(text):  # who waits, and why, is told anyway
             line = self.whose + text.splitlines()[-1] if text.startswith("Traceback") else " ".join(text.split())
             if line not in self.said:
                 self.said.append(line)

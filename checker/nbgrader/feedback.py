@@ -1,20 +1,26 @@
 """What nbgrader loads to write feedback, and to release it through its exchange.
 
-nbgrader writes 0 points where nobody has given any yet. It stops for all at the first folder that lacks a file. And
-where a student looks for feedback, it seeks what has the name of a notebook that was handed in, but it released what
-has the name of the one that was handed out.
+nbgrader writes 0 points where nobody has given any yet. Its pages begin with the lesson, and load MathJax from
+elsewhere. It stops for all at the first folder that lacks a file. And where a student looks for feedback, it seeks what
+has the name of a notebook that was handed in, but it released what has the name of the one that was handed out.
 """
 
 from __future__ import annotations
 
+import copy
 import math
 import re
 import shutil
 from glob import glob
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
+from jinja2 import pass_context
+from latex2mathml.converter import convert
 from nbconvert.exporters import HTMLExporter
+from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
+from nbconvert.preprocessors import Preprocessor
 from nbgrader.exchange.default import ExchangeReleaseFeedback
 from nbgrader.preprocessors import GetGrades
 from nbgrader.utils import notebook_hash
@@ -43,13 +49,84 @@ class GradesSoFar(GetGrades):
             marks["score"] = math.nan
 
 
+class Unfolding(Preprocessor):
+    """Shows a triangle beside what unfolds: the styles of nbgrader's pages hide it."""
+
+    def preprocess_cell(self, cell: Any, resources: Any, cell_index: int) -> tuple[Any, Any]:
+        """Mark up one cell."""
+        if cell.cell_type == "markdown":
+            cell.source = cell.source.replace("<summary>", '<summary style="display:list-item">')
+        return cell, resources
+
+
 class FeedbackPage(HTMLExporter):
-    """As nbgrader's, which knows of numbers only."""
+    """As nbgrader's, but the reports stand at the top, and nothing is loaded from elsewhere."""
 
     def from_notebook_node(self, nb: Any, resources: Any = None, **kw: Any) -> tuple[str, Any]:
         """Make a page of a notebook."""
+        nb, reports = copy.deepcopy(nb), []
+        for cell in nb.cells:
+            if cell.cell_type == "code" and cell.metadata.get("nbgrader", {}).get("grade"):
+                reports += [one.data["text/html"] for one in cell.outputs if "text/html" in one.get("data", {})]
+                cell.outputs = []
         page, resources = super().from_notebook_node(nb, resources, **kw)
+        page = re.sub(r"<!-- Load mathjax -->.*?<!-- End of mathjax configuration -->", "", page, flags=re.DOTALL)
+        page = page.replace(_BODY, f'<div class="panel-body">{"".join(reports)}</div>{_BODY}', 1)
         return re.sub(r"Score: nan / [\d.]+", "no score yet", page), resources
+
+    @pass_context
+    def markdown2html(self, context: Any, source: str) -> str:
+        """Make HTML of a cell's Markdown."""
+        attachments = context.get("cell", {}).get("attachments", {})
+        rendered: str = MarkdownWithMath(renderer=_Formulas(escape=False, attachments=attachments)).render(source)
+        return rendered
+
+
+_BODY = '<div class="panel-body">'  # what stands below the head of nbgrader's page
+
+
+class _Formulas(IPythonRenderer):
+    """Formulas as MathML, which browsers show by themselves; as they were typed, where that cannot be."""
+
+    def block_math(self, body: str) -> str:
+        return _mathml(body, "block") or super().block_math(body)
+
+    def inline_math(self, body: str) -> str:
+        return _mathml(body, "inline") or super().inline_math(body)
+
+
+def _mathml(formula: str, display: str) -> str:
+    """A formula as MathML; nothing if it is none, or has more in it than signs: it may be a student's."""
+    try:
+        tree = ElementTree.fromstring(convert(formula, display=display))
+    except Exception:  # of many kinds, some its own
+        return ""
+    for one in tree.iter():
+        tag = one.tag.rpartition("}")[2]
+        if tag not in _SIGNS or one.attrib.keys() - _ATTRIBUTES:
+            return ""
+        one.tag, one.text = tag, one.text and one.text.replace("\\_", "_")
+    return ElementTree.tostring(tree, encoding="unicode")
+
+
+_SIGNS = {
+    "math",
+    "mi",
+    "mn",
+    "mo",
+    "mtext",
+    "mspace",
+    "mrow",
+    "mfrac",
+    "msqrt",
+    "mroot",
+    "mstyle",
+    "mtable",
+    "mtr",
+    "mtd",
+}
+_SIGNS |= {"msub", "msup", "msubsup", "munder", "mover", "munderover"}
+_ATTRIBUTES = {"accent", "columnalign", "display", "fence", "form", "mathvariant", "stretchy", "width"}
 
 
 class ReleaseFeedback(ExchangeReleaseFeedback):

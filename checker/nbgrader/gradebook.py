@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from checker.grading.found import any_handed_in
 from checker.nbgrader.filled import GRADED, NEEDS_GRADING, NOT_HANDED_IN
 from checker.nbgrader.notebook import MOST_CELLS, own_words
 from checker.nbgrader.students import is_odd
-from checker.submission.read import CODE_LIMIT
+from checker.submission.read import CODE_LIMIT, Cell
 
 COLUMNS = (
     *("assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email", "status"),
@@ -116,17 +116,27 @@ class Grades(ExportPlugin):
             return True
         try:
             then = nbformat.read(autograded / f"{assignment}.ipynb", nbformat.NO_CONVERT).cells
-            _, now = chosen_in(submitted, _IDS[assignment], assignment)
+            found = chosen_in(submitted, _IDS[assignment], assignment)
         except Unresolved as problem:  # and so it was then, or it has become so
             return any(str(problem) in json.dumps(cell.get("outputs", []), ensure_ascii=False) for cell in then)
         except (OSError, ValueError):
             return False
-        return len(then) >= len(now.cells[:MOST_CELLS]) and all(
-            was.metadata.get("nbgrader", {}).get("locked")
-            or clean(cell.text, CODE_LIMIT) in was.source
-            or was.source == own_words(cell.text)
-            for cell, was in zip(now.cells, then, strict=False)
-        )
+        return any(_as_it_was(one.cells, then) for one in found)
+
+
+def judged_points(notebook: Any) -> float:
+    """The points of a submitted notebook that nobody has given by hand: late penalties are taken from these alone."""
+    return sum(grade.auto_score or 0.0 for grade in notebook.grades if grade.manual_score is None)
+
+
+def _as_it_was(now: Sequence[Cell], then: Sequence[Any]) -> bool:
+    """Whether a notebook that was autograded has these cells."""
+    return len(then) >= len(now[:MOST_CELLS]) and all(
+        was.metadata.get("nbgrader", {}).get("locked")
+        or clean(cell.text, CODE_LIMIT) in was.source
+        or was.source == own_words(cell.text)
+        for cell, was in zip(now, then, strict=False)
+    )
 
 
 def when(coursedir: Any, folder: Path) -> datetime | None:

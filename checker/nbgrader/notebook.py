@@ -19,7 +19,6 @@ from checker.course import places
 from checker.course.clean import clean
 from checker.course.language import LANGUAGES
 from checker.course.puzzle import Puzzle
-from checker.grading.cells import Handed
 from checker.nbgrader.assignment import check_id
 from checker.nbgrader.markdown import LONGEST, inert
 from checker.submission.read import CODE_LIMIT, Cell
@@ -37,19 +36,22 @@ class _Released:
     attachments: dict[str, Any]
 
 
-def clean_notebook(notebook: Handed, puzzle: Puzzle, points: int, released: Path) -> Any:
+def clean_notebook(
+    handed_in: Sequence[Cell], answers: Sequence[int], puzzle: Puzzle, points: int, released: Path
+) -> Any:
     """A notebook with the texts that were handed in, and with nbgrader's marks where they belong.
 
+    `answers`: positions of the cells that define the kernels.
     `released`: the notebook as students got it. If it is not there any more, nothing but the check is marked.
     """
     ours: list[_Released] = []
     with contextlib.suppress(OSError, ValueError):
         ours = _read(released)
     named = _named(ours)
-    handed_in = notebook.cells[:MOST_CELLS]
+    handed_in = handed_in[:MOST_CELLS]
     cells = _cells(handed_in, [*ours, *_in_other_languages(puzzle)])
     kernels = [kernel.name for kernel in puzzle.kernels if kernel.name in named]
-    for n in notebook.answers:
+    for n in answers:
         if n < len(cells) and kernels:  # else nbgrader has no place for a comment on it
             mark = handed_in[n].grade_id if handed_in[n].grade_id in kernels else kernels[0]
             kernels.remove(mark)
@@ -60,7 +62,7 @@ def clean_notebook(notebook: Handed, puzzle: Puzzle, points: int, released: Path
     wanted |= _wanted(named)
     # A text cell in the name of the check is none: there is no output in which a report could stand.
     taken = {n for n, cell in enumerate(handed_in) if cell.grade_id == check and cell.kind != "code"}
-    return _marked(cells, handed_in, wanted, texts, taken.union(notebook.answers))
+    return _marked(cells, handed_in, wanted, texts, taken.union(answers))
 
 
 def _in_other_languages(puzzle: Puzzle) -> Iterator[_Released]:

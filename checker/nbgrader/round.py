@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +20,16 @@ from nbgrader.api import MissingEntry
 from checker import catalog
 from checker.course.language import ENGLISH, spoken
 from checker.course.saving import replace_whole
-from checker.grading import batch
+from checker.grading import batch, key
 from checker.grading.crew import Crew
-from checker.grading.found import NothingFound, collected, of_assignment
+from checker.grading.found import NothingFound, by_macos, collected, of_assignment
 from checker.grading.settings import Settings
 from checker.nbgrader.assignment import check_id
+from checker.nbgrader.collect import NOT_A_SUBMISSION
 from checker.nbgrader.desk import Desk, Stopped
 from checker.nbgrader.filled import GRADED, NEEDS_GRADING, NOT_HANDED_IN
 from checker.nbgrader.folder import make
+from checker.nbgrader.gradebook import judged_points
 
 Tell = Callable[[str, int, int], None]  # what is done, how many of how many
 NOT_GRADED = "nbgrader could not grade it"
@@ -47,11 +50,12 @@ class Round:
     faults: dict[str, str] = field(default_factory=dict)  # of the checker, or of the machine: another round may do
     pages: list[str] = field(default_factory=list)  # whose feedback was written in this round
     kept_back: list[str] = field(default_factory=list)  # whose feedback could not be released
+    without_page: list[str] = field(default_factory=list)  # whose feedback could not be written
     said: list[str] = field(default_factory=list)  # by nbgrader
 
 
-def hand_out(course: Settings, assignment: str, due: str | None) -> Desk:
-    """Make the students' notebook, with its deadline, and release it. Raises Stopped, and ValueError for no time."""
+def hand_out(course: Settings, assignment: str, due: datetime | None) -> Desk:
+    """Make the students' notebook, with its deadline in UTC, and release it. Raises Stopped."""
     make(course.folder)
     desk = Desk(course, assignment)
     desk.due(due)
@@ -66,7 +70,11 @@ def make_round(course: Settings, assignment: str, crew: Crew | None, tell: Tell,
     `crew`: who judges; None for an assignment that is no puzzle.
     """
     desk, made = Desk(course, assignment), Round()
+    before = _Known.read(desk)
     desk.collect()
+    strangers = {line for line in desk.said if line.endswith(NOT_A_SUBMISSION)}
+    desk.said[:] = [line for line in desk.said if line not in before.told]  # each of these once: they stay there
+    before.told = sorted(strangers)
     points = _points_known(desk)
     if points is None and not desk.handed_in():
         raise Stopped(f"{assignment} was not handed out, and nobody has handed it in")
@@ -74,13 +82,12 @@ def make_round(course: Settings, assignment: str, crew: Crew | None, tell: Tell,
         make(course.folder)
         desk.generate()
     why = dict(_judged(desk, crew, tell, made)) if crew is not None else {}
-    before = _Known.read(desk)
     _autograde(desk, before, tell, made)
     _reckon_penalties(desk, made)
+    _sum_up(desk, why, made)  # the grades first: pages may fail for want of room
     _write_feedback(desk, before, tell, made)
     if release:
         made.kept_back = desk.release_feedback()
-    _sum_up(desk, why, made)
     return made
 
 
@@ -115,6 +122,7 @@ class _Known:
 
     graded: dict[str, str] = field(default_factory=dict)  # the terms: points, and what students are told
     shown: dict[str, str] = field(default_factory=dict)  # what stands on the page of feedback
+    told: list[str] = field(default_factory=list)  # of what is in the exchange and is no submission
 
     @staticmethod
     def file(desk: Desk) -> Path:
@@ -164,7 +172,8 @@ def _terms(desk: Desk) -> str:
         return ""
     course = desk.course
     told = course.points_of(desk.puzzle), course.detail(desk.puzzle), course.does_not_compile
-    return _digest(*told, *([spoken()] if spoken() != ENGLISH else []))  # which feedback is in
+    with_key = key.key_id(key.read(course.key_path))  # with another one everything is judged again
+    return _digest(*told, with_key, *([spoken()] if spoken() != ENGLISH else []))  # which feedback is in
 
 
 def _notebooks(desk: Desk, student: str) -> list[str]:
@@ -172,7 +181,12 @@ def _notebooks(desk: Desk, student: str) -> list[str]:
     folder = desk.place("submitted", student)
     if desk.puzzle is not None:
         return [desk.assignment] if of_assignment(folder) else []
-    return sorted(path.stem for path in folder.glob("*.ipynb"))
+    return _named(folder)
+
+
+def _named(folder: Path) -> list[str]:
+    """The names of the notebooks in a folder, without what macOS puts beside them."""
+    return sorted(path.stem for path in folder.glob("*.ipynb") if not by_macos(path.name))
 
 
 def _reckon_penalties(desk: Desk, made: Round) -> None:
@@ -181,9 +195,9 @@ def _reckon_penalties(desk: Desk, made: Round) -> None:
         for submission in _submissions(desk, book):
             late = submission.total_seconds_late
             for notebook in submission.notebooks:
-                score, student = notebook.score, submission.student.id
-                penalty = desk.course.penalty(desk.assignment, student, score, late) if late > 0 else None
-                notebook.late_submission_penalty = None if penalty is None else min(max(penalty, 0.0), score)
+                student, points = submission.student.id, judged_points(notebook)
+                penalty = desk.course.penalty(desk.assignment, student, points, late) if late > 0 else None
+                notebook.late_submission_penalty = None if penalty is None else min(max(penalty, 0.0), points)
                 made.late |= {student: notebook.late_submission_penalty} if late > 0 else {}
                 for grade in notebook.grades:
                     if grade.needs_manual_grade and None not in (grade.manual_score, grade.auto_score):
@@ -200,12 +214,13 @@ def _write_feedback(desk: Desk, known: _Known, tell: Tell, made: Round) -> None:
     students = {
         name: names
         for name, shown in sorted(now.items())
-        if (names := sorted(path.stem for path in desk.place("autograded", name).glob("*.ipynb")))
+        if (names := _named(desk.place("autograded", name)))
         and not (known.shown.get(name) == shown and desk.place("feedback", name).is_dir())
     }
     count = iter(range(1, len(students) + 1))
     desk.write_feedback(students, lambda: tell("writing feedback", next(count), len(students)))
     made.pages = [name for name in students if desk.place("feedback", name).is_dir()]
+    made.without_page = [name for name in sorted(now) if not desk.place("feedback", name).is_dir()]
     known.shown |= {name: now[name] for name in made.pages}
     known.keep(desk)
 

@@ -27,11 +27,11 @@ from checker.learner import hints, standing
 from checker.learner.experiment import Ran, asked
 from checker.learner.progress import opened
 from checker.learner.solution import page
-from checker.notebook.cells import place, run_so_far
+from checker.notebook.cells import VALIDATING, place, run_so_far
 from checker.notebook.interrupts import interruptible
 from checker.report.said import said
 from checker.report.screen import plain
-from checker.submission.live import latest
+from checker.submission.definitions import latest
 
 __all__ = [
     "Ran",
@@ -80,7 +80,7 @@ def check(puzzle: int | str | None = None, *, device: str = "interpreter", langu
     if refused := _unspoken(language):
         return refused
     report = _asked("check", puzzle, device=device)
-    if not report.accepted and "NBGRADER_VALIDATING" in os.environ:
+    if not report.accepted and VALIDATING in os.environ:
         print(report.text, file=sys.stderr)  # nbgrader's Validate tells a cell that failed by this alone
     return report
 

@@ -8,7 +8,8 @@ import os
 import re
 from pathlib import Path
 
-SESSION = "JPY_SESSION_NAME"  # in the environment: the notebook's file, as JupyterLab knows it
+# In the environment: the notebook's file, as JupyterLab knows it, and that nbgrader's Validate runs all cells.
+SESSION, VALIDATING = "JPY_SESSION_NAME", "NBGRADER_VALIDATING"
 
 
 def run_so_far() -> list[str] | None:

@@ -10,7 +10,9 @@ import base64
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -24,20 +26,21 @@ from checker.course import ladder, targets
 from checker.course.claims import Claims
 from checker.course.language import ENGLISH, choose
 from checker.course.places import spoken_notebook
+from checker.course.puzzle import Kernel
 from checker.course.status import Misuse
 from checker.course.verdict import Verdict
 from checker.learner import predict
-from checker.learner.practice import all_checked, fault, for_learner, held_back, misused, own_checked
+from checker.learner.practice import all_checked, best, fault, for_learner, held_back, misused, own_checked
 from checker.learner.progress import opened
-from checker.notebook.cells import SESSION, links_to
+from checker.notebook.cells import SESSION, VALIDATING, links_to
 from checker.notebook.words import as_calls, of_verdict
 from checker.report.html import html, overview
 from checker.report.said import said
 from checker.report.screen import lines, plain
 from checker.report.terminal import blocks_of, report
 from checker.report.terminal import overview as table_of
-from checker.submission.live import submission_of
-from checker.submission.read import Submission, Unreadable, from_file
+from checker.submission.definitions import among, candidates, newest, submission_of
+from checker.submission.read import Cell, Submission, Unreadable, defines
 from checker.trace import chart, words
 from checker.trace.page import framed
 from checker.trace.result import Trace
@@ -138,8 +141,9 @@ def _compiled(
     puzzle_id: str, submission: Submission, targets: str, size: str, launch: str, before: str | None
 ) -> dict[str, Any]:
     """What the compiler made of the cells; the report of a check, if they cannot be compiled."""
-    older = None if before is None else from_file(Path(before))
-    found = compiling.shown(catalog.load(puzzle_id), submission, older, targets, size, launch, in_notebook=True)
+    puzzle = catalog.load(puzzle_id)
+    older = None if before is None else newest(Path(before), puzzle.kernels)
+    found = compiling.shown(puzzle, submission, older, targets, size, launch, in_notebook=True)
     if found is None:
         return _shown(check(puzzle_id, submission, Terms(targets=())).verdict)
     return {"text": "\n".join(plain(part) for part in found.parts)}
@@ -148,8 +152,12 @@ def _compiled(
 def _judged(
     puzzle_id: str, verb: str, cells: list[str], place: str | None, device: str = "interpreter", every: bool = False
 ) -> dict[str, Any]:
-    wanted = () if verb in ("trace", "hint") else targets.DEFAULT
-    outcome = check(puzzle_id, submission_of(cells), Terms(device=device, targets=wanted))
+    terms = Terms(device=device, targets=() if verb in ("trace", "hint") else targets.DEFAULT)
+    kernels, submission = catalog.load(puzzle_id).kernels, submission_of(cells)
+    if VALIDATING in os.environ:  # all cells above were run in their order, so they are as grading sees them
+        numbered = [Cell("code" if text else "", text, ran=n) for n, text in enumerate(cells, start=1)]
+        return _shown(best(puzzle_id, among(numbered, kernels, ""), terms).verdict)
+    outcome = check(puzzle_id, submission, terms)
     verdict = outcome.verdict
     if verb == "trace":
         seen = traced(outcome)
@@ -158,12 +166,26 @@ def _judged(
         asked = opened().progress.of(puzzle_id).asked
         finding = held_back(asked, _learned(verdict, place))
         return {"text": "" if finding is None else plain(blocks_of(finding.worded(lambda text: as_calls(said(text)))))}
+    if place is not None:
+        remarks = _of_several(_file(puzzle_id, Path(place)), kernels, submission)
+        verdict = replace(verdict, remarks=(*verdict.remarks, *remarks))
     verdict = _learned(verdict, place)
     links = {} if place is None or place != os.environ.get(SESSION) else links_to(cells, Path(place))
     if verb == "bench" and verdict.accepted:
         result = run.result_of(outcome, run.Extent(every), lambda _: None)
         return _pictured(result, plain(table.report(result)))
     return _shown(verdict, links)
+
+
+def _of_several(file: Path, kernels: Sequence[Kernel], submission: Submission) -> Iterator[str]:
+    """What to know of a notebook, as it was saved last, that defines a kernel in several cells."""
+    with suppress(Unreadable):  # nobody has saved it yet
+        for kernel, every in candidates(file, kernels)[0].every.items():
+            for judged in (chunk.cell for chunk in submission.chunks if defines(chunk.text, kernel)):
+                yield (
+                    f"this notebook, as it was saved last, defines {kernel} in cells {every}. Judged was what was run "
+                    f"last, [{judged}]. In grading the best one counts, as it is saved: after an edit, check again."
+                )
 
 
 def _learned(verdict: Verdict, place: str | None) -> Verdict:

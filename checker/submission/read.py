@@ -6,6 +6,7 @@ import ast
 import hashlib
 import io
 import json
+import re
 import tokenize
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
@@ -42,11 +43,12 @@ class Chunk:
 
 
 class Cell(NamedTuple):
-    """A cell of a notebook: its kind (code, markdown, …), its text, and the name that nbgrader knows it by, if any."""
+    """A cell of a notebook."""
 
-    kind: str
+    kind: str  # code, markdown, …
     text: str
-    grade_id: str = ""
+    grade_id: str = ""  # the name that nbgrader knows it by, if any
+    ran: int = 0  # the number that it had when it was run last; 0: that is not known, or it was not
 
 
 @dataclass(frozen=True)
@@ -129,6 +131,11 @@ def from_cells(cells: Sequence[tuple[str, str]], name: str, *, numbered: bool = 
     return Submission(name, chunks)
 
 
+def defines(text: str, kernel: str) -> bool:
+    """Return whether a text has the first line of a kernel, at the margin."""
+    return re.search(rf"^def {kernel}\b", text, re.MULTILINE) is not None
+
+
 def blanked(text: str, statements: Iterable[ast.stmt]) -> str:
     """A text without some of its statements, nor what decorates them; lines keep their numbers."""
     lines = text.split("\n")
@@ -205,7 +212,10 @@ def cells_in(notebook: dict[str, Any], name: str) -> list[Cell]:
             source = "".join(source)
         if not isinstance(source, str):
             raise Unreadable(f"{name} has a cell without text: it is not a Jupyter notebook of format 4.")
-        cells.append(Cell(str(cell.get("cell_type")), source, _grade_id(cell)))
+        count = cell.get("execution_count")
+        cells.append(
+            Cell(str(cell.get("cell_type")), source, _grade_id(cell), count if type(count) is int and count > 0 else 0)
+        )
     return cells
 
 

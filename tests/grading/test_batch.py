@@ -164,7 +164,7 @@ def test_a_record_does_not_tell_how_somebody_called_his_file(desk: Path) -> None
 def test_nbgrader_takes_over_what_was_graded(desk: Path) -> None:
     """One record serves both."""
     from checker.grading import settings
-    from checker.grading.cells import handed
+    from checker.grading.chosen import handed
     from checker.grading.record import identity, judging, place
 
     path = desk / "course" / "submitted" / "eva" / "p1_naive_softmax" / "p1_naive_softmax.ipynb"
@@ -175,9 +175,9 @@ def test_nbgrader_takes_over_what_was_graded(desk: Path) -> None:
     course = settings.read(desk / "course")
     (work,) = found([desk / "course" / "submitted"])
     assert work.student == "eva"
-    notebook = chosen(work)[1]
-    assert notebook.submission == handed(path, catalog.load("p1")).submission is not None
-    assert place(course.records, identity("p1", notebook.submission, judging(course))).exists()
+    (one,) = chosen(work)
+    assert [one.submission] == [same.submission for same in handed(path, catalog.load("p1"))]
+    assert place(course.records, identity("p1", one.submission, judging(course))).exists()
 
 
 def test_a_grader_that_is_killed_goes_on_where_it_was(desk: Path) -> None:

@@ -15,8 +15,7 @@ from checker import catalog
 from checker.course import ladder
 from checker.course.lesson import emptied
 from checker.course.puzzle import Puzzle
-from checker.grading.cells import handed
-from checker.grading.chosen import Unresolved, chosen
+from checker.grading.chosen import Unresolved, chosen, handed
 from checker.grading.found import NothingFound, Work, found, in_folder
 from checker.submission.extract import extract
 from tests.conftest import ROOT, SOLUTION
@@ -24,7 +23,8 @@ from tests.conftest import ROOT, SOLUTION
 PUZZLE: Puzzle = catalog.load("p1")
 STUB = emptied((ROOT / "puzzles" / "p1_naive_softmax.py").read_text(), PUZZLE)
 LESSON = STUB.partition("@triton.jit")[0] + SOLUTION.partition("\n\n\n")[2] + '\ncheck("p1")\n'
-OTHER = SOLUTION.replace("tl.exp", "tl.exp2")
+OTHER, THIRD, FOURTH = (SOLUTION.replace("tl.exp", f"tl.{name}") for name in ("exp2", "log", "sqrt"))
+OTHER_PUZZLE = (ROOT / "solutions" / "p3_online_softmax.py").read_text()
 NAME = "p1_naive_softmax.ipynb"
 
 
@@ -45,47 +45,53 @@ def put(folder: Path, files: dict[str, str]) -> None:
     [
         ({NAME: SOLUTION}, NAME),
         ({"p1_naive_softmax-Copy1.ipynb": SOLUTION}, "p1_naive_softmax-Copy1.ipynb"),
-        ({NAME: SOLUTION, "p1_naive_softmax-Copy1.ipynb": OTHER}, NAME),
+        ({NAME: SOLUTION, "p1_naive_softmax-Copy1.ipynb": OTHER}, [NAME, "p1_naive_softmax-Copy1.ipynb"]),
         ({NAME: STUB, "p1_naive_softmax-Copy1.ipynb": OTHER}, "p1_naive_softmax-Copy1.ipynb"),
         ({NAME: STUB, "p1_naive_softmax.py": SOLUTION}, "p1_naive_softmax.py"),
         ({NAME: SOLUTION, "p1_naive_softmax.py": SOLUTION}, NAME),
         ({NAME: "{ broken", "p1_copy.ipynb": SOLUTION}, "p1_copy.ipynb"),
-        ({NAME: "{ broken"}, NAME),
+        ({NAME: "{ broken"}, None),
         ({NAME: STUB, "p1_copy.ipynb": STUB + "# a note"}, NAME),
         ({NAME: STUB, "plots.py": "import math"}, NAME),
         ({"my solution.ipynb": SOLUTION, "plots.py": "import math"}, "my solution.ipynb"),
         ({NAME: STUB, "my solution.ipynb": SOLUTION}, "my solution.ipynb"),
         ({NAME: "{ broken", "notes.ipynb": SOLUTION}, "notes.ipynb"),
         ({NAME: "# mine\n" + SOLUTION, "p1_naive_softmax.py": LESSON}, NAME),
-        ({"my solution.ipynb": OTHER, "p1_copy.ipynb": SOLUTION}, None),
+        ({"my solution.ipynb": OTHER, "p1_copy.ipynb": SOLUTION}, ["my solution.ipynb", "p1_copy.ipynb"]),
+        ({NAME: STUB, "p1_copy.ipynb": "{ broken"}, None),
+        ({NAME: "{ broken", "p1_copy.ipynb": "import math"}, None),
+        ({NAME: OTHER_PUZZLE}, None),
+        ({NAME: OTHER_PUZZLE, "p1_copy.py": SOLUTION}, "p1_copy.py"),
         ({"deep/down/p1_x.ipynb": SOLUTION}, "deep/down/p1_x.ipynb"),
-        ({NAME: SOLUTION, "p1_naive_softmax.py": OTHER}, None),
-        ({"a.ipynb": SOLUTION, "b.ipynb": OTHER}, None),
-        ({"02_p1_naive_softmax.ipynb": SOLUTION, "a.ipynb": OTHER}, "02_p1_naive_softmax.ipynb"),
+        ({NAME: SOLUTION, "p1_naive_softmax.py": OTHER}, [NAME, "p1_naive_softmax.py"]),
+        ({"a.ipynb": SOLUTION, "b.ipynb": OTHER, "c.py": THIRD, "d.py": FOURTH}, ["a.ipynb", "b.ipynb", "c.py"]),
+        ({"02_p1_naive_softmax.ipynb": SOLUTION, "a.ipynb": OTHER}, ["02_p1_naive_softmax.ipynb", "a.ipynb"]),
     ],
 )
-def test_the_file_that_is_meant(tmp_path: Path, files: dict[str, str], meant: str | None) -> None:
-    """In a folder as nbgrader has it, `make grade` and nbgrader see the same files, and choose the same one."""
+def test_the_files_that_are_candidates(tmp_path: Path, files: dict[str, str], meant: str | list[str] | None) -> None:
+    """In a folder as nbgrader has it, `make grade` and nbgrader see the same files, and choose the same ones."""
     folder = tmp_path / "submitted" / "anna" / "p1_naive_softmax"
     put(folder, files)
     (work,) = found([tmp_path / "submitted"])
     assert work == Work("anna", "p1", in_folder(folder))
     if meant is None:
-        with pytest.raises(Unresolved, match="more than one file for it"):
+        with pytest.raises(Unresolved, match=r"not a whole notebook|the kernel of puzzle p3, and none of puzzle p1"):
             chosen(work)
-    else:
-        path, handed = chosen(work)
-        assert path == folder / meant
-        assert any("left out" in note for note in handed.notes) == (len(files) > 1)
-        called = path.stem in ("p1_naive_softmax", "02_p1_naive_softmax")
-        assert any("is called" in note for note in handed.notes) == (not called)
+        return
+    every = chosen(work)
+    assert [one.path for one in every] == [folder / name for name in ([meant] if isinstance(meant, str) else meant)]
+    for one in every:
+        assert any("also handed in" in note for note in one.notes) == (len(files) > 1)
+        called = one.path.stem in ("p1_naive_softmax", "02_p1_naive_softmax")
+        assert any("is called" in note for note in one.notes) == (not called)
 
 
 def test_the_order_of_files_decides_nothing(tmp_path: Path) -> None:
     put(tmp_path, {NAME: SOLUTION, "p1_a.ipynb": OTHER, "p1_z.ipynb": STUB, "p1_b.py": SOLUTION})
     paths = in_folder(tmp_path)
     for turn in range(len(paths)):
-        assert chosen(Work("", "p1", (*paths[turn:], *paths[:turn])))[0].name == NAME
+        every = chosen(Work("", "p1", (*paths[turn:], *paths[:turn])))
+        assert [one.path.name for one in every] == [NAME, "p1_a.ipynb"]
 
 
 def test_a_folder_called_as_a_puzzle_says_which_one(tmp_path: Path) -> None:
@@ -217,11 +223,11 @@ def test_the_courses_own_imports_are_not_the_students_fault(name: str, tmp_path:
     kernel = "".join(line for line in text.splitlines(True) if not line.startswith(("import", "from")))
     path = tmp_path / f"{name}.ipynb"
     path.write_text(notebook(kernel))
-    handed_in = handed(path, puzzle)
-    assert handed_in.submission is not None and "imports" in handed_in.notes[-1]
+    (handed_in,) = handed(path, puzzle)
+    assert "imports" in handed_in.notes[-1]
     assert extract(handed_in.submission, puzzle.kernels).kernels
     line = next(number for number, one in enumerate(kernel.splitlines(), 1) if one.startswith("def "))
     at = handed_in.submission.text.split("\n").index(kernel.splitlines()[line - 1]) + 1
     assert handed_in.submission.place(at) == (1, line)  # lines are those of the student's own cell
     path.write_text(notebook(kernel.replace('"""', "import triton as tl\n", 1).replace('"""', "", 1)))
-    assert not any("imports" in note for note in handed(path, puzzle).notes)
+    assert not any("imports" in note for note in handed(path, puzzle)[0].notes)

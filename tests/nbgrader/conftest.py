@@ -129,10 +129,15 @@ class Course:
         with (self.folder / "grades.csv").open() as file:
             return [row for row in csv.DictReader(file) if row["assignment"] == ASSIGNMENT]
 
+    def autograded(self, name: str) -> list[dict[str, Any]]:
+        """The cells of a student's notebook as it was autograded."""
+        path = self.folder / "autograded" / name / ASSIGNMENT / f"{ASSIGNMENT}.ipynb"
+        cells: list[dict[str, Any]] = json.loads(path.read_text())["cells"]
+        return cells
+
     def report(self, name: str) -> str:
         """All outputs of the graded cell, as text."""
-        path = self.folder / "autograded" / name / ASSIGNMENT / f"{ASSIGNMENT}.ipynb"
-        cells = json.loads(path.read_text())["cells"]
+        cells = self.autograded(name)
         graded = next(cell for cell in cells if cell["metadata"].get("nbgrader", {}).get("grade"))
         return "\n".join("".join(output["data"]["text/plain"]) for output in graded["outputs"])
 

@@ -70,14 +70,6 @@ def twice_in_one_cell(notebook: Notebook) -> None:
     filled(RIGHT + "\n\n" + WRONG)(notebook)
 
 
-def copied_differently(notebook: Notebook) -> None:
-    """The kernel's cell twice, marks and all: it is unclear which one is meant."""
-    filled(RIGHT)(notebook)
-    notebook["cells"].insert(
-        KERNEL, json.loads(json.dumps(notebook["cells"][KERNEL])) | {"id": "copy", "source": WRONG}
-    )
-
-
 def signature_changed(notebook: Notebook) -> None:
     filled(RIGHT.replace("n_cols, BLOCK_SIZE", "n_columns, BLOCK_SIZE").replace("n_cols\n", "n_columns\n"))(notebook)
 
@@ -113,7 +105,6 @@ POINTLESS: dict[str, Change] = {
     "other-language": other_language,
     "script": script_everywhere,
     "twice-in-one-cell": twice_in_one_cell,
-    "copied-differently": copied_differently,
     "signature-changed": signature_changed,
     "lone-surrogate": lone_surrogate,
     "everything-deleted": everything_deleted,
@@ -148,6 +139,19 @@ def copied_cell(notebook: Notebook) -> None:
     notebook["cells"].insert(KERNEL, json.loads(json.dumps(notebook["cells"][KERNEL])) | {"id": "copy"})
 
 
+def copied_differently(notebook: Notebook) -> None:
+    """The kernel's cell twice, marks and all; what was run last is wrong."""
+    filled(RIGHT)(notebook)
+    copy = json.loads(json.dumps(notebook["cells"][KERNEL])) | {"id": "copy", "source": WRONG}
+    notebook["cells"].insert(KERNEL, copy | {"execution_count": 7})
+
+
+def another_of_the_same_name(notebook: Notebook) -> None:
+    """The stub is left as it was, and the work is in a new cell below it."""
+    right = json.loads(json.dumps(notebook["cells"][KERNEL])) | {"id": "new", "metadata": {}, "source": RIGHT}
+    notebook["cells"].insert(CHECK, right)
+
+
 def draft_left_over(notebook: Notebook) -> None:
     """An earlier try in a cell of its own, and one that Python cannot read."""
     filled(RIGHT)(notebook)
@@ -170,6 +174,8 @@ HONEST: dict[str, Change] = {
     "moved-and-renamed": moved_and_renamed,
     "no-metadata": no_metadata,
     "copied-cell": copied_cell,
+    "copied-differently": copied_differently,
+    "below-the-stub": another_of_the_same_name,
     "draft-left-over": draft_left_over,
     "in-the-graded-cell": in_the_graded_cell,
     "crlf-and-tabs": crlf_and_tabs,
@@ -219,9 +225,12 @@ def test_a_kernel_that_can_be_found_is_graded(batch: tuple[Course, Done], name: 
 
 def test_the_instructor_is_told_what_was_changed(batch: tuple[Course, Done]) -> None:
     course, done = batch
-    assert "defined in cell 1, which is not the cell for it" in course.report("moved-and-renamed")
-    assert "the one in cell 4 was judged" in course.report("draft-left-over")
-    assert "in different ways" in course.report("copied-differently")
+    assert "Not in the cell for it, but in cell 1." in course.report("moved-and-renamed")
+    for name in ("draft-left-over", "copied-differently", "below-the-stub"):
+        cells = course.autograded(name)
+        (answer,) = (n for n, cell in enumerate(cells) if cell["metadata"].get("nbgrader", {}).get("solution"))
+        assert "".join(cells[answer]["source"]) == RIGHT
+        assert f"; that in cell {answer + 1} is the best, and counts." in course.report(name)
     assert "101 MB" in course.report("huge")
     assert "is not UTF-8 text" in course.report("not-utf-8") and str(course.folder) not in course.report("not-utf-8")
     assert "submitted/huge" in done.said

@@ -13,14 +13,15 @@ from tests.conftest import installed
 
 installed("nbgrader")
 
-from checker.grading.cells import handed  # noqa: E402
+from checker.grading.chosen import handed  # noqa: E402
 from checker.nbgrader.notebook import clean_notebook  # noqa: E402
 
 
 @pytest.mark.parametrize("language", ["en", CHINESE])
 def test_its_lesson_is_shown_as_it_was_written_and_its_check_has_the_mark(language: str) -> None:
     puzzle, path = catalog.load("p1"), places.notebook("p1", language=language)
-    made = clean_notebook(handed(path, puzzle), puzzle, 100, places.notebook("p1"))
+    (one,) = handed(path, puzzle)
+    made = clean_notebook(one.cells, one.answers, puzzle, 100, places.notebook("p1"))
     texts = [cell.source for cell in made.cells if cell.cell_type == "markdown"]
     assert any(text.startswith("<details>") or "\n<details>" in text for text in texts)
     assert not any("&#60;" in text for text in texts)

@@ -64,7 +64,7 @@ def test_what_does_not_compile_gets_what_the_course_gives(percent: int) -> None:
         assert all(verdict.counts(one) == (worth > 0) for one in verdict.properties)
 
 
-def test_late_work_loses_points_and_manual_grades_too(course: Course) -> None:
+def test_late_work_loses_points_of_the_judges_and_none_that_were_given_by_hand(course: Course) -> None:
     course.settings('policy = "none"', 'policy = "per day"')
     handed_in = datetime(2030, 5, 10, 12)
     for name, days in (("early", -1), ("late", 1.5)):
@@ -75,7 +75,8 @@ def test_late_work_loses_points_and_manual_grades_too(course: Course) -> None:
     assert course.scores() == {"early": 100, "late": 80}
     course.grade("late", manual_score=50.0)
     assert course.run("autograde", ASSIGNMENT, "--force").status == 0
-    assert course.scores() == {"early": 100, "late": 40}
+    assert course.scores() == {"early": 100, "late": 50}
+    course.grade("late", manual_score=None)
     course.settings('policy = "per day"', 'policy = "zero"')
     assert course.run("autograde", ASSIGNMENT, "--force").status == 0
     assert course.scores() == {"early": 100, "late": 0}

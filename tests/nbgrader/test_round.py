@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import fcntl
 import json
+import re
 import shutil
 import zipfile
 from collections.abc import Callable, Iterator
@@ -20,8 +21,9 @@ from checker.commands.cli import cli
 from checker.course import places
 from checker.course.language import CHINESE, speaking
 from checker.course.status import Ended, Misuse
+from checker.nbgrader.deadline import moment
 from checker.nbgrader.feedback import SECRET
-from tests.conftest import SOLUTION
+from tests.conftest import ROOT, SOLUTION
 from tests.nbgrader.conftest import ASSIGNMENT, RIGHT, Course, Notebook, copied, filled
 
 WRONG = RIGHT.replace("numerator / denominator", "numerator")
@@ -60,13 +62,24 @@ def zipped() -> bytes:
 
 
 def with_another(folder: Path) -> None:
-    """Two kernels, and nothing says which one is meant."""
-    stub = folder / f"{ASSIGNMENT}.ipynb"
-    for name, kernel in (("a", RIGHT), ("b", WRONG)):
-        notebook = json.loads(stub.read_text())
-        filled(kernel)(notebook)
-        (folder / f"{name}.ipynb").write_text(json.dumps(notebook))
-    stub.unlink()
+    """Two kernels, and nothing says which one is meant: the best counts."""
+    for name, kernel in (("a", WRONG), ("b", RIGHT)):
+        (folder / f"{name}.ipynb").write_text(json.dumps(notebook_with(folder, kernel)))
+    (folder / f"{ASSIGNMENT}.ipynb").unlink()
+
+
+def by_macos(folder: Path) -> None:
+    """What it puts beside each file: its notebooks are none."""
+    (folder / f"{ASSIGNMENT}.ipynb").write_text(json.dumps(notebook_with(folder, RIGHT)))
+    (folder / f"._{ASSIGNMENT}.ipynb").write_bytes(b"\0\5\x16\7")
+    (folder / "__MACOSX").mkdir()
+    (folder / "__MACOSX" / f"{ASSIGNMENT}.ipynb").write_bytes(b"\0\5\x16\7")
+
+
+def notebook_with(folder: Path, kernel: str) -> Notebook:
+    notebook: Notebook = json.loads((folder / f"{ASSIGNMENT}.ipynb").read_text())
+    filled(kernel)(notebook)
+    return notebook
 
 
 def of_format_3(notebook: Notebook) -> None:
@@ -81,6 +94,7 @@ NOTEBOOKS: dict[str, Callable[[Notebook], object] | bytes] = {
     "cut": b'{"cells": [',
     "old": of_format_3,
     "latin": json.dumps({"cells": []}).encode() + b"\xe4",
+    "other": filled((ROOT / "solutions" / "p3_online_softmax.py").read_text()),
 }
 FOLDERS: dict[str, Callable[[Path], None]] = {
     "script": as_file("mine.py", SOLUTION.encode()),
@@ -88,6 +102,7 @@ FOLDERS: dict[str, Callable[[Path], None]] = {
     "archive": as_file("all.zip", zipped()),
     "word": as_file("homework.docx", b"PK"),
     "two": with_another,
+    "mac": by_macos,
 }
 WAITING = {
     "cut": "is not a whole notebook",
@@ -95,9 +110,9 @@ WAITING = {
     "latin": "is not UTF-8 text",
     "archive": "There is no notebook and no .py file in it, only all.zip",
     "word": "There is no notebook and no .py file in it, only homework.docx",
-    "two": "There is more than one file for it, a.ipynb and b.ipynb",
+    "other": "defines online_softmax_kernel, the kernel of puzzle p3, and none of puzzle p1",
 }
-GRADED = {"right": 100.0, "big": 100.0, "noimport": 100.0, "script": 100.0, "inside": 100.0}
+GRADED = dict.fromkeys(("right", "big", "noimport", "script", "inside", "two", "mac"), 100.0)
 
 
 def typed(course: Course, *words: str) -> Result:
@@ -123,7 +138,7 @@ def after(new_course: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 def test_everybody_is_in_the_last_lines(after: tuple[Course, str]) -> None:
     course, said = after
     flat = " ".join(said.split())
-    assert "6 graded, 6 of them now" in flat
+    assert f"{len(GRADED) + 1} graded, {len(GRADED) + 1} of them now" in flat and "NotJSONError" not in flat
     assert f"Waiting for you: {len(WAITING)}" in flat and "Not handed in: 1 absent" in flat
     for name, why in WAITING.items():
         assert f"{name}: " in flat and why in flat
@@ -143,6 +158,15 @@ def test_what_waits_has_no_score_anywhere(after: tuple[Course, str]) -> None:
         page = (course.folder / "feedback" / name / ASSIGNMENT / f"{ASSIGNMENT}.html").read_text()
         assert ("Score: " in page, "no score yet" in page) == (name not in WAITING, name in WAITING), name
         assert "Score: nan" not in page
+
+
+def test_a_page_of_feedback_begins_with_the_verdict_and_loads_nothing(after: tuple[Course, str]) -> None:
+    page = (after[0].folder / "feedback" / "wrong" / ASSIGNMENT / f"{ASSIGNMENT}.html").read_text()
+    before, _, lesson = page.partition("The idea")
+    assert "The rows are not divided" in before and "The rows are not divided" not in lesson
+    assert "<math" in lesson and "$" not in lesson.split("</main")[0].partition("## ")[0].replace("$&", "")
+    assert "MathJax" not in page and not re.search(r"""(src|href)=["']?(https?:)?//[^"']*\.(js|css)""", page)
+    assert "<summary>" not in page and '<summary style="display:list-item">' in page
 
 
 def test_stock_commands_agree(after: tuple[Course, str], tmp_path: Path) -> None:
@@ -178,7 +202,8 @@ def test_feedback_in_another_language_is_written_anew_and_scores_stay(
         scores = course.scores()
         monkeypatch.setenv("LANGUAGE", "zh")
         (course.folder / "submitted" / "wrong" / ASSIGNMENT / SECRET).unlink()
-        assert "new pages, released but for 1." in typed(course, "round", ASSIGNMENT, "--release").output
+        done = " ".join(typed(course, "round", ASSIGNMENT, "--release").output.split())
+        assert "new pages, released but for 1." in done and "Feedback not released: 1 wrong" in done
         pages = [path.read_text(encoding="utf-8") for path in course.folder.glob("feedback/*/*/*.html")]
         assert pages and all("题 p1：朴素 softmax" in page for page in pages if "[sums-padded-lanes]" in page)
         assert any("题 p1：朴素 softmax" in page for page in pages) and course.scores() == scores
@@ -203,6 +228,25 @@ def test_points_deadlines_and_extensions_count_at_once(after: tuple[Course, str]
         assert typed(course, "extension", "p1", "--student", "right", "--days", "0").exit_code == 0
         typed(course, "round", "p1")
         assert course.scores()["right"] == 92.0
+
+
+def test_with_a_new_key_all_are_graded_anew(after: tuple[Course, str], tmp_path: Path) -> None:
+    with copied(after[0].folder.parent, tmp_path / "key") as course:
+        (key,) = (course.folder.parent / "config").rglob("*.key")
+        key.write_text("f" * 64 + "\n")
+        done = typed(course, "round", "p1")
+        assert f"{len(GRADED) + 1} graded, {len(GRADED) + 1} of them now" in " ".join(done.output.split()), done.output
+
+
+def test_whose_page_could_not_be_written_is_told_and_the_grades_are(after: tuple[Course, str], tmp_path: Path) -> None:
+    with copied(after[0].folder.parent, tmp_path / "page") as course:
+        shutil.rmtree(course.folder / "feedback" / "right")
+        (course.folder / "feedback" / "right").write_text("in the way")
+        (course.folder / "grades.csv").unlink()
+        done = typed(course, "round", "p1")
+        said = " ".join(done.output.split())
+        assert done.exit_code == 3 and "The round has stopped: at the work of right: " in said, said
+        assert (course.folder / "grades.csv").exists()
 
 
 def test_the_deadline_is_in_the_students_notebook(course: Course) -> None:
@@ -264,6 +308,10 @@ def test_a_name_that_is_none_costs_nobody_else_a_grade(after: tuple[Course, str]
         done = typed(course, "round", "p1")
         assert done.exit_code == 0 and course.scores()["zoe"] == 100.0, done.output
         assert "cannot be a student's name" in " ".join(done.output.split()) and not {"\x1b", "\u202e"} & {*done.output}
+        assert ".hid+" in done.output and "is not a submission" in " ".join(done.output.split())
+        assert "is not a submission" not in " ".join(
+            typed(course, "round", "p1").output.split()
+        )  # nobody can remove it
         assert "\u202e" not in (course.folder / "grades.csv").read_text()
 
 
@@ -352,9 +400,39 @@ def test_what_nobody_was_handed_is_not_made_an_assignment(after: tuple[Course, s
             assert [one.name for one in book.assignments] == [ASSIGNMENT]
 
 
-@pytest.mark.parametrize("due", ["10.5.2030", "tomorrow", "2030-13-45 12:00 UTC", "05/10/2030"])
-def test_a_deadline_that_may_be_another_day_is_refused(course: Course, due: str) -> None:
-    with pytest.raises(Misuse, match="is no time"):
+@pytest.mark.parametrize(
+    ("due", "when"),
+    [
+        *(
+            (f"2030-05-10{between}12:00{zone}", 10)
+            for between in " T"
+            for zone in (" +02:00", "+02:00", "+0200", "+02")
+        ),
+        *((f"2030-05-10 12:00 {zone}", 10) for zone in ("Europe/Berlin", "CET", "Africa/Cairo")[:2]),
+        *((f"2030-05-10 12:00{zone}", 12) for zone in ("", " UTC", "Z", " Etc/UTC")),
+        ("2030-05-10T12:00-05:30", 17.5),
+        ("2030-05-10 12:00 America/New_York", 16),
+        ("2030-05-10", 0),
+    ],
+)
+def test_a_deadline_is_a_time_in_a_zone(due: str, when: float) -> None:
+    assert moment(due) == datetime(2030, 5, 10) + timedelta(hours=when)
+
+
+@pytest.mark.parametrize(
+    ("due", "why"),
+    [
+        *((due, "is no time") for due in ("10.5.2030", "tomorrow", "2030-13-45 12:00 UTC", "05/10/2030")),
+        *((f"2030-05-10 12:00 {zone}", f"names a zone, {zone}") for zone in ("CEST", "Foo", "UTC+2", "EDT")),
+        ("2030-05-10 12:00 +25:00", "has no offset that there is"),
+        ("2030-05-10 12:00 +2:00", "is no time"),
+        ("0001-01-01 00:00 +02:00", "is no time"),
+        ("2030-10-27 02:30 Europe/Berlin", "comes twice or not at all"),
+        ("2030-03-31 02:30 Europe/Berlin", "comes twice or not at all"),
+    ],
+)
+def test_a_deadline_that_may_be_another_time_is_refused(course: Course, due: str, why: str) -> None:
+    with pytest.raises(Misuse, match=re.escape(why)):
         typed(course, "handout", "p1", "--due", due)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,59 +18,16 @@ from checker.check import program_of
 from checker.course import ladder, places
 from checker.notebook.cells import links_to
 from checker.notebook.words import as_calls
+from checker.submission.definitions import latest, submission_of
 from checker.submission.extract import NotASubmission
 from checker.submission.language import language_of
-from checker.submission.live import latest, submission_of
 from tests.conftest import ROOT, SOLUTION, importable
 from tests.kernels import named
+from tests.notebook.conftest import Kernel
 
 STEMS = ladder.stems()
-IMPORTS = "import triton\nimport triton.language as tl"
 WRONG = named("p1_no_division").text
-SYNTAX_ERRORS = ("SyntaxError", "_IncompleteInputError")  # the latter since Python 3.13
 TAGS = re.compile(r"<[^>]*>")
-
-
-class Kernel:
-    """A real IPython kernel, as any front end starts one."""
-
-    def __init__(self, client: Any):
-        self.client = client
-
-    def __call__(self, text: str) -> dict[str, str]:
-        """Run one cell; its result by MIME type. A traceback fails the test."""
-        shown: dict[str, str] = {}
-
-        def collect(message: dict[str, Any]) -> None:
-            content = message["content"]
-            if message["msg_type"] in ("execute_result", "display_data"):
-                shown.update(content["data"])
-            elif message["msg_type"] == "error" and content["ename"] not in SYNTAX_ERRORS:
-                pytest.fail("\n".join(content["traceback"]))
-
-        self.client.execute_interactive(text, output_hook=collect, timeout=600)
-        return shown
-
-
-@pytest.fixture(scope="module")
-def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    manager = importable("jupyter_client.manager")
-    patch = pytest.MonkeyPatch()
-    patch.setenv("PYTHONPATH", str(ROOT))
-    kernel, client = manager.start_new_kernel(cwd=str(tmp_path_factory.mktemp("elsewhere")))
-    yield client
-    client.stop_channels()
-    kernel.shutdown_kernel(now=True)
-    patch.undo()
-
-
-@pytest.fixture
-def cell(process: Any) -> Kernel:
-    """The kernel, as if it had just been started."""
-    run = Kernel(process)
-    run("get_ipython().history_manager.reset()\nget_ipython().history_manager.input_hist_raw[:] = ['']")
-    run(IMPORTS + "\nfrom checker.notebook import bench, check, compiled, run, step, trace")
-    return run
 
 
 def test_an_empty_kernel_gets_an_invitation(cell: Kernel) -> None:

@@ -9,12 +9,11 @@ from html import escape
 from checker import catalog
 from checker.course.clean import clean
 from checker.course.verdict import Finding
-from checker.grading.cells import kernels_of
-from checker.grading.chosen import Unresolved, chosen
+from checker.grading.chosen import Unresolved, chosen, kernels_of
 from checker.grading.document import bars, code, document, name, paragraph, table
 from checker.grading.found import Work
-from checker.grading.overview.seen import recorded
-from checker.grading.overview.tally import TENTHS, Tally, label
+from checker.grading.grade import recorded
+from checker.grading.overview.tally import TENTHS, Sentence, Tally, label
 from checker.grading.settings import Settings
 from checker.submission.read import without_comments
 
@@ -44,8 +43,8 @@ def _parts(tallies: Sequence[Tally], course: Settings, names: bool) -> Iterator[
             yield "<h3>Properties</h3>\n" + _properties(tally)
         if tally.findings:
             yield "<h3>Findings</h3>\n"
-            for id, count in tally.findings.most_common(MOST_FINDINGS):
-                yield from _finding(tally, id, count, course)
+            for found, count in tally.findings.most_common(MOST_FINDINGS):
+                yield from _finding(tally, found, count, course)
 
 
 def _contents(tallies: Sequence[Tally]) -> str:
@@ -109,29 +108,26 @@ def _properties(tally: Tally) -> str:
     )
 
 
-def _finding(tally: Tally, id: str, count: int, course: Settings) -> Iterator[str]:
-    shown = [found for work in tally.examples[id].values() if (found := _example(work, id, course)) is not None]
+def _finding(tally: Tally, found: Sentence, count: int, course: Settings) -> Iterator[str]:
+    shown = [one for work in tally.examples[found].values() if (one := _example(work, found, course)) is not None]
     if not shown:
         return
     finding = shown[0][0]
-    yield f"<h4>{count} of {tally.begun}: {escape(finding.title)} [{escape(id)}]</h4>\n"
+    yield f"<h4>{count} of {tally.begun}: {escape(finding.title)} [{escape(finding.id)}]</h4>\n"
     yield paragraph(" ".join(one for one in (finding.explanation, finding.hint) if one))
     sides = "".join(f'<div class="side">{kernel}</div>\n' for _, kernel in shown if kernel)
     yield f'<div class="pair">\n{sides}</div>\n'
 
 
-def _example(work: Work, id: str, course: Settings) -> tuple[Finding, str] | None:
+def _example(work: Work, found: Sentence, course: Settings) -> tuple[Finding, str] | None:
     """A finding in somebody's kernel, and the kernel; None if the file has changed since it was counted."""
     try:
-        _, handed = chosen(work)
+        handed, verdict = recorded(work.puzzle, chosen(work), course)
     except Unresolved:
         return None
-    verdict = recorded(work.puzzle, handed, course)
-    finding = next((one for one in verdict.findings if one.id == id), None) if verdict else None
+    finding = next((one for one in verdict.findings if (one.id, one.title) == found), None) if verdict else None
     if finding is None:
         return None
-    if handed.submission is None:
-        return finding, ""
     text, where = kernels_of(catalog.load(work.puzzle), handed.submission), (finding.where.cell, finding.where.line)
     lines = range(1, 2 + text.count("\n"))
     marked = next((number for number in lines if handed.submission.place(number) == where), None)

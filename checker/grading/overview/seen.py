@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from checker import catalog
-from checker.check import unreadable
 from checker.course import places
-from checker.course.verdict import Status, Verdict
-from checker.grading import record, settings
-from checker.grading.cells import Handed
+from checker.course.verdict import Status
+from checker.grading import settings
 from checker.grading.chosen import Unresolved, chosen
 from checker.grading.found import Work
-from checker.grading.settings import Settings
+from checker.grading.grade import recorded
 from checker.grading.similar.fingerprints import tokens
+from checker.submission.definitions import program_text
 from checker.submission.nodes import parsed
+from checker.submission.read import Submission
 
 
 @dataclass(frozen=True)
@@ -27,8 +28,8 @@ class Seen:
     status: Status | None = None
     earned: int = 0
     proven: tuple[str, ...] = ()  # names of the properties that bring their points
-    findings: tuple[str, ...] = ()  # their ids, each once, the worst first
-    digest: str = ""  # of the text: the same for whoever hands in the same
+    findings: tuple[tuple[str, str], ...] = ()  # (id, sentence), each once, the worst first
+    digest: str = ""  # of a program with findings, whatever is written around it
     published: bool = False  # word for word the solution of this course, but for names, layout and comments
     problem: str = ""
 
@@ -37,30 +38,24 @@ def seen(work: Work, folder: Path) -> Seen:
     """Look at one piece of work. Judges nothing. Raises KeyProblem if there is no key, and so no record."""
     course = settings.read_once(folder)
     try:
-        _, handed = chosen(work)
+        handed, verdict = recorded(work.puzzle, chosen(work), course)
     except Unresolved as problem:
         return Seen(problem=str(problem))
-    if handed.submission is None:
-        return Seen(problem=handed.problem)
-    verdict = recorded(work.puzzle, handed, course)
     if verdict is None:
         return Seen()
     return Seen(
         verdict.status,
         verdict.earned,
         tuple(one.name for one in verdict.properties if verdict.counts(one)),
-        tuple(dict.fromkeys(one.id for one in verdict.findings)),
-        verdict.submission_sha256,
+        tuple(dict.fromkeys((one.id, one.title) for one in verdict.findings)),
+        _digest(work.puzzle, handed.submission) if verdict.findings else "",
         verdict.accepted and _is_published(work.puzzle, handed.submission.text),
     )
 
 
-def recorded(puzzle_id: str, handed: Handed, course: Settings) -> Verdict | None:
-    """The verdict in the course's points, if it is on record or needs no judge."""
-    if handed.submission is None:
-        return course.weighed(unreadable(puzzle_id, "", handed.problem))
-    verdict = record.known(puzzle_id, handed.submission, course)
-    return None if verdict is None else course.weighed(verdict)
+def _digest(puzzle_id: str, submission: Submission) -> str:
+    text = program_text(submission, catalog.load(puzzle_id).kernels)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @cache

@@ -10,7 +10,7 @@ from html import escape
 from checker import catalog
 from checker.course.clean import clean, one_line
 from checker.course.verdict import Verdict
-from checker.grading.cells import Handed, kernels_of
+from checker.grading.chosen import Handed, kernels_of
 from checker.grading.document import code, document, name, paragraph
 from checker.report.html import html as report
 
@@ -53,7 +53,7 @@ def _parts(attempts: Sequence[Attempt]) -> Iterator[str]:
 
 def _kernels(attempt: Attempt) -> list[str]:
     """The lines of what was handed in that are not blank."""
-    if attempt.handed is None or attempt.handed.submission is None:
+    if attempt.handed is None:
         return []
     text = kernels_of(catalog.load(attempt.puzzle), attempt.handed.submission)
     return [line for line in text.split("\n") if line.strip()]

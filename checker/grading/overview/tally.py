@@ -17,6 +17,7 @@ from checker.grading.overview.seen import Seen
 from checker.grading.settings import Settings
 
 EXAMPLES = 2  # of each finding
+Sentence = tuple[str, str]  # the id of a finding, and its title, for many titles may have one id
 TENTHS = 10
 
 
@@ -30,8 +31,8 @@ class Tally:
     handed_in: int = 0
     points: Counter[int] = field(default_factory=Counter)  # by tenth of the possible points; TENTHS: all of them
     proven: Counter[str] = field(default_factory=Counter)  # by property
-    findings: Counter[str] = field(default_factory=Counter)  # by id
-    examples: dict[str, dict[str, Work]] = field(default_factory=dict)  # by finding and text
+    findings: Counter[Sentence] = field(default_factory=Counter)
+    examples: dict[Sentence, dict[str, Work]] = field(default_factory=dict)  # by finding and program
     published: int = 0  # are the published solution
     not_begun: list[str] = field(default_factory=list)  # handed in nothing, or the stub
     forbidden: list[str] = field(default_factory=list)  # refused by the lint
@@ -59,8 +60,8 @@ class Tally:
             if seen.status is Status.FORBIDDEN:
                 self.forbidden.append(work.student)
             self.findings.update(seen.findings)
-            for id in seen.findings:
-                examples = self.examples.setdefault(id, {})
+            for finding in seen.findings:
+                examples = self.examples.setdefault(finding, {})
                 if len(examples) < EXAMPLES:
                     examples.setdefault(seen.digest, work)
 
@@ -100,7 +101,7 @@ def to_csv(every: Iterable[Tally], file: IO[str]) -> None:
             ("submissions", "the published solution", tally.published, tally.begun),
             *(("points", label(tenth), tally.points[tenth], tally.begun) for tenth in range(TENTHS + 1)),
             *(("property", name, count, tally.begun) for name, _, count in tally.rates()),
-            *(("finding", id, count, tally.begun) for id, count in tally.findings.most_common()),
+            *(("finding", f"{id}: {title}", n, tally.begun) for (id, title), n in tally.findings.most_common()),
         ]
         for count in counts[: None if tally.begun else 4]:
             out.writerow([harmless(cell) for cell in (ladder.stems()[tally.puzzle], *count)])

@@ -18,7 +18,7 @@ from checker import catalog
 from checker.course import places
 from checker.course.lesson import emptied
 from checker.course.puzzle import Puzzle
-from checker.grading.cells import kernels_of
+from checker.grading.chosen import kernels_of
 from checker.grading.similar.fingerprints import GRAM, grams, tokens, winnowed
 from checker.submission.read import Submission, from_cells
 

@@ -16,10 +16,10 @@ from pathlib import Path
 from checker import catalog
 from checker.check import program_of
 from checker.course.verdict import Status, Verdict
-from checker.grading import record, settings
+from checker.grading import settings
 from checker.grading.chosen import Unresolved, chosen
 from checker.grading.found import Work
-from checker.grading.grade import checked, terms_for_grading
+from checker.grading.grade import checked, recorded, terms_for_grading
 from checker.grading.viva.lines import Change, Listing, changes, listing
 from checker.submission.extract import Program
 from checker.submission.problem import NotASubmission
@@ -53,6 +53,7 @@ class Own:
 
     work: Work
     identity: str
+    submission: Submission
     listing: Listing
 
 
@@ -62,36 +63,31 @@ def accepted(work: Work, course: settings.Settings) -> Own | bool | None:
     Nothing is judged. Raises KeyProblem.
     """
     try:
-        _, notebook = chosen(work)
+        handed, verdict = recorded(work.puzzle, chosen(work), course)
     except Unresolved:
         return None
-    submission = notebook.submission
-    if submission is None:
-        return False
-    verdict = record.known(work.puzzle, submission, course)
     if verdict is None or not verdict.accepted:
         return None if verdict is None else False
+    submission = handed.submission
     shown = listing(submission.text, _program(work.puzzle, submission))
     digest = hashlib.sha256("\n".join((work.puzzle, *shown.lines)).encode("utf-8", "surrogatepass"))
-    return Own(work, digest.hexdigest(), shown)
+    return Own(work, digest.hexdigest(), submission, shown)
 
 
 def questions(own: Own, folder: Path) -> tuple[Question, ...]:
-    """At most WANTED questions on a kernel, by line; the same ones each time. Raises CheckerFault and Unresolved.
+    """At most WANTED questions on a kernel, by line; the same ones each time. Raises CheckerFault.
 
     Good ones tell properties apart. What breaks everything is asked only if there are not enough of these.
     """
     puzzle, terms = catalog.load(own.work.puzzle), terms_for_grading(settings.read(folder))
-    _, notebook = chosen(own.work)
-    assert notebook.submission is not None  # it is accepted
     good: list[Question] = []
     spare: list[Question] = []
     judged = 0
-    for change in _changes(own, notebook.submission):
+    for change in _changes(own):
         if judged == MOST or len(good) == WANTED:
             break
         line = own.listing.number[change.line]
-        changed = _changed(notebook.submission, change)
+        changed = _changed(own.submission, change)
         if line in _lines(good) or not _runs(puzzle.id, changed):
             continue
         judged += 1
@@ -123,11 +119,11 @@ def _lines(questions: Iterable[Question]) -> set[int]:
     return {one.line for one in questions}
 
 
-def _changes(own: Own, submission: Submission) -> Iterator[Change]:
+def _changes(own: Own) -> Iterator[Change]:
     """Changes of all kernels in turn, in an order that is drawn from the text that is changed."""
     draw = random.Random(own.identity)
-    kernels = _program(own.work.puzzle, submission).kernels.values()
-    for turn in zip_longest(*(changes(submission.text, kernel, draw) for kernel in kernels)):
+    kernels = _program(own.work.puzzle, own.submission).kernels.values()
+    for turn in zip_longest(*(changes(own.submission.text, kernel, draw) for kernel in kernels)):
         yield from (change for change in turn if change is not None)
 
 

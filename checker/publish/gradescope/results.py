@@ -26,6 +26,10 @@ _NOT_GRADED = (
     "This submission could not be graded. That is not the fault of your work, and the 0 here is not a score. Please "
     "tell your instructor, who sees the reason and can grade it again; you need not hand in anything again."
 )
+_WAITS = (
+    "The 0 here is not a score: your instructor will look at what you have handed in. If there is still time, you can "
+    "also hand in again."
+)
 
 
 @dataclass(frozen=True)
@@ -35,7 +39,8 @@ class Graded:
     puzzle: str  # its ID
     possible: int  # points
     verdict: Verdict | None = None
-    problem: str = ""  # why there is no verdict: nothing was handed in, or it is open what
+    problem: str = ""  # why there is no verdict: nothing was handed in, or it cannot be judged
+    waits: bool = False  # it cannot be judged, and might be right: for the instructor
     detail: Detail = FULL  # how much of the verdict the student is told
 
     @property
@@ -48,7 +53,7 @@ class Graded:
         """One for each property that was judged; if none was, one for all of them."""
         verdict = self.shown
         if verdict is None or not verdict.properties:
-            why = said(self.problem) if verdict is None else words.plain(verdict)
+            why = self._problem if verdict is None else words.plain(verdict)
             return [self._test(1, said(catalog.load(self.puzzle).title), False, self.possible, why)]
         tests = []
         for position, one in enumerate(verdict.properties, start=1):
@@ -69,11 +74,15 @@ class Graded:
         }
 
     @property
+    def _problem(self) -> str:
+        return " ".join([said(self.problem), *([said(_WAITS)] if self.waits else [])])
+
+    @property
     def text(self) -> str:
         """The report as a terminal without colours shows it."""
         verdict = self.shown
         if verdict is None:
-            return f"{said(catalog.load(self.puzzle).heading)}\n{said(self.problem)}"
+            return f"{said(catalog.load(self.puzzle).heading)}\n{self._problem}"
         return plain(report(verdict), COLUMNS)
 
 
@@ -86,7 +95,10 @@ def graded(parts: Sequence[Graded], others: str = "") -> dict[str, Any]:
         "output": "\n\n".join([*(part.text for part in parts), *left_out]),
         **_FRAME,
         "tests": tests,
-        "extra_data": {"graded": True, "puzzles": {part.puzzle: _facts(part) for part in parts}},
+        "extra_data": {
+            "graded": not any(part.waits for part in parts),
+            "puzzles": {part.puzzle: _facts(part) for part in parts},
+        },
     }
 
 

@@ -20,7 +20,7 @@ from checker.course.status import ExitStatus
 from checker.grading import settings
 from checker.grading.chosen import Unresolved, chosen
 from checker.grading.found import Work, in_folder, puzzle_of, some_of
-from checker.grading.grade import terms_for_grading, verdict_on
+from checker.grading.grade import judged, terms_for_grading
 from checker.publish.gradescope import results
 from checker.publish.gradescope.results import Graded
 from checker.report.as_json import dumps
@@ -64,10 +64,9 @@ def _part(work: Work, course: settings.Settings) -> Graded:
         problem = f"Nothing was handed in: no file is called {stem}.ipynb or {stem}.py."
         return Graded(work.puzzle, possible, problem=problem)
     try:
-        file, handed = chosen(work)
+        _, verdict = judged(work.puzzle, chosen(work), course)
     except Unresolved as reason:
-        return Graded(work.puzzle, possible, problem=f"{reason}.")
-    verdict = verdict_on(work.puzzle, handed, clean(file.name, 200), course)
+        return Graded(work.puzzle, possible, problem=f"{reason}.", waits=True)
     return Graded(work.puzzle, possible, verdict, detail=course.detail(work.puzzle))
 
 
