@@ -29,7 +29,7 @@ from checker.grading.key import KeyProblem
 from checker.nbgrader.deadline import FORMS, moment
 from checker.nbgrader.filled import number
 from checker.nbgrader.students import is_odd, students
-from checker.report.screen import console, say
+from checker.report.screen import Prose, console, say
 
 if TYPE_CHECKING:
     from checker.nbgrader.round import Round
@@ -129,7 +129,7 @@ def round(assignment: str | None, folder: Path, release: bool, jobs: int) -> NoR
         say(screen, f"The round has stopped: {one_line(why, LONGEST)}. Nothing is lost: type it again.")
         raise SystemExit(ExitStatus.FAULT) from None
     for line in _told(assignment, made, released=release):
-        say(screen, line)
+        screen.print(Prose(line))  # as it is: a student's name may be a word of ours
     say(screen, f"Grades, in {time.monotonic() - started:.0f} s:", str(folder / "grades.csv"))
     raise SystemExit(ExitStatus.FAULT if made.faults else ExitStatus.ACCEPTED)
 

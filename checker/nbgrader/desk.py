@@ -49,11 +49,12 @@ class _Some:
         self.assignments = dict(self.wanted)
         self.notebooks: list[str] = []
 
-    def init_assignment(self, assignment_id: str, student_id: str) -> None:
+    def init_destination(self, assignment_id: str, student_id: str) -> bool:
         """Prepare a folder."""
         self.tell()
         self.at = student_id
-        super().init_assignment(assignment_id, student_id)  # type: ignore[misc]
+        made: bool = super().init_destination(assignment_id, student_id)  # type: ignore[misc]
+        return made
 
 
 class _Autograde(_Some, Autograde):

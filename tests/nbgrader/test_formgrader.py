@@ -55,6 +55,8 @@ def test_an_instructor_reads_changes_and_grades_again(page: Any, server: str, sh
         if page.locator("text=The padding is counted in the sum").count():
             break
     assert page.locator("text=65/100 points").count() == 1
+    unfolds = page.locator("summary").all()
+    assert {one.evaluate("one => getComputedStyle(one).display") for one in unfolds} == {"list-item"}  # with a triangle
     page.locator("text=65/100 points").scroll_into_view_if_needed()
     picture(page, "formgrader-report")
 

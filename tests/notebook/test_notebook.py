@@ -46,6 +46,22 @@ def test_cells_that_were_not_run_are_asked_for(cell: Kernel) -> None:
     assert "Run the cells above this one, then this one again." in shown and "git" not in shown
 
 
+def test_a_notebook_with_several_definitions_is_told_which_one_was_judged(cell: Kernel, tmp_path: Path) -> None:
+    """As it was saved last, of which nobody knows but where the front end says which file it is."""
+    path = tmp_path / places.notebook("p1").name
+    cells = [{"cell_type": "code", "source": text, "metadata": {}, "outputs": []} for text in (WRONG, SOLUTION)]
+    path.write_text(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    cell(SOLUTION)
+    assert "By the way" not in cell("check(1)")["text/plain"]
+    cell(f"import os\nos.environ['JPY_SESSION_NAME'] = {str(path)!r}")
+    cell(WRONG)
+    number = len(run_in_order) if (run_in_order := cell("In[1:]")) is None else 0
+    said = " ".join(cell("check(1)")["text/plain"].split())
+    cell("del os.environ['JPY_SESSION_NAME']")
+    assert f"defines naive_softmax_kernel in cells 1 and 2. Judged was what was run last, [{number}]." in said
+    assert "In grading the best one counts, as it is saved: after an edit, check again." in said
+
+
 def cells_of(puzzle_id: str) -> list[tuple[str, str]]:
     """(kind, text) of the cells of a built notebook."""
     notebook = json.loads(places.notebook(puzzle_id).read_text())
