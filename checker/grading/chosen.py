@@ -45,7 +45,7 @@ class Unresolved(Exception):
 
 
 def chosen(work: Work) -> list[Handed]:
-    """The candidates, at most MOST; their notes say what is not as expected. Raises Unresolved.
+    """Return the candidates, at most MOST; their notes say what is not as expected. Raises Unresolved.
 
     Candidates with the same program are one. Files that define a kernel go before those that do not, those that were
     begun before stubs, and those that are named after the puzzle before others; of each, its newest candidate first.
@@ -87,7 +87,7 @@ def chosen_in(folder: Path, puzzle_id: str, assignment: str) -> list[Handed]:
 
 
 def handed(path: Path, puzzle: Puzzle) -> list[Handed]:
-    """The candidates in a notebook or a script. Raises Unresolved."""
+    """Return the candidates in a notebook or a script. Raises Unresolved."""
     # A link to another student's work, or to a file of the instructor's. Path.is_symlink raises where none may look.
     if os.path.islink(path):  # noqa: PTH114
         raise Unresolved(f"{_name(path)} is a link, not a file")

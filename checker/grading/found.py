@@ -129,7 +129,7 @@ def _plain(folder: Path) -> Iterator[Path]:
 
 
 def by_macos(name: str) -> bool:
-    """Whether a file or folder is what macOS puts into an archive beside others: nobody's work."""
+    """Return whether a file or folder is what macOS puts into an archive next to others: nobody's work."""
     return name == "__MACOSX" or name.startswith("._")
 
 

@@ -64,7 +64,7 @@ def _host(cage: Cage) -> Host:
 
 
 def judged(puzzle_id: str, found: Sequence[Handed], course: Settings) -> tuple[Handed, Verdict]:
-    """The candidate that counts, and the verdict on it in the course's points; what is on record is not judged again.
+    """Return the candidate that counts, and its verdict in the course's points; what is on record is not judged again.
 
     Raises KeyProblem, NotReady, NotInstalled, CheckerFault: no score then.
     """
@@ -72,7 +72,7 @@ def judged(puzzle_id: str, found: Sequence[Handed], course: Settings) -> tuple[H
 
 
 def recorded(puzzle_id: str, found: Sequence[Handed], course: Settings) -> tuple[Handed, Verdict | None]:
-    """The same without judging: no verdict if one of them has none on record. Raises KeyProblem."""
+    """Return the same without judging: no verdict if one of them has none on record. Raises KeyProblem."""
     known = []
     for one in found:
         verdict = record.known(puzzle_id, one.submission, course)
@@ -83,7 +83,7 @@ def recorded(puzzle_id: str, found: Sequence[Handed], course: Settings) -> tuple
 
 
 def _best(every: Sequence[tuple[Handed, Verdict]]) -> tuple[Handed, Verdict]:
-    """The one with the most points, of these the first."""
+    """Return the one with the most points, of these the first."""
     return max(every, key=lambda one: (one[1].earned, one[1].accepted))
 
 

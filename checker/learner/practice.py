@@ -70,7 +70,7 @@ def outcome_of(puzzle_id: str, file: Path | None, terms: Terms | None, *, believ
 
 
 def best(puzzle_id: str, found: Sequence[Candidate], terms: Terms | None) -> Outcome:
-    """The best outcome of some candidates, the first if they are alike; it says which one that is."""
+    """Return the best outcome of some candidates, of equal ones the first; it says which one that is."""
     outcomes: list[Outcome] = []
     for one in found:
         outcome = check(puzzle_id, one.submission, terms)

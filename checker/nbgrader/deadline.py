@@ -14,7 +14,7 @@ FORMS = '"2030-05-10 12:00 UTC", "2030-05-10 12:00 Europe/Berlin" or "2030-05-10
 
 
 def moment(text: str) -> datetime:
-    """The time that a text says, in UTC and without a zone, as nbgrader keeps it. Without a zone, it is in UTC.
+    """Return the time that a text says, in UTC and without a zone, as nbgrader keeps it. No zone means UTC.
 
     Raises ValueError with the end of a sentence: zones have names of IANA's, because CST is several.
     """

@@ -125,12 +125,12 @@ class Grades(ExportPlugin):
 
 
 def judged_points(notebook: Any) -> float:
-    """The points of a submitted notebook that nobody has given by hand: late penalties are taken from these alone."""
+    """Return the points of a submitted notebook that the judge gave: late penalties are taken from these alone."""
     return sum(grade.auto_score or 0.0 for grade in notebook.grades if grade.manual_score is None)
 
 
 def _as_it_was(now: Sequence[Cell], then: Sequence[Any]) -> bool:
-    """Whether a notebook that was autograded has these cells."""
+    """Return whether a notebook that was autograded has these cells."""
     return len(then) >= len(now[:MOST_CELLS]) and all(
         was.metadata.get("nbgrader", {}).get("locked")
         or clean(cell.text, CODE_LIMIT) in was.source

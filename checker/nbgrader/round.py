@@ -185,7 +185,7 @@ def _notebooks(desk: Desk, student: str) -> list[str]:
 
 
 def _named(folder: Path) -> list[str]:
-    """The names of the notebooks in a folder, without what macOS puts beside them."""
+    """Return the names of the notebooks in a folder, without what macOS puts next to them."""
     return sorted(path.stem for path in folder.glob("*.ipynb") if not by_macos(path.name))
 
 

@@ -55,9 +55,9 @@ class Candidate:
 
 
 def candidates(path: Path, asked: Sequence[Kernel], name: str = "") -> list[Candidate]:
-    """What a script or a notebook may mean, at most MOST, the newest first. Raises Unreadable.
+    """Return the candidates in a script or a notebook, at most MOST, the newest first. Raises Unreadable.
 
-    `name`: what the file is to be called.
+    `name`: of the file, in sentences.
     """
     if path.suffix != ".ipynb":
         return [Candidate(from_file(path, name))]
@@ -65,12 +65,12 @@ def candidates(path: Path, asked: Sequence[Kernel], name: str = "") -> list[Cand
 
 
 def newest(path: Path, asked: Sequence[Kernel]) -> Submission:
-    """What a script says, or what a notebook's kernels are as they were run last. Raises Unreadable."""
+    """Return the program of a script, or of a notebook as it was run last. Raises Unreadable."""
     return candidates(path, asked)[0].submission
 
 
 def among(cells: Sequence[Cell], asked: Sequence[Kernel], name: str) -> list[Candidate]:
-    """The candidates in a notebook's cells. Raises Unreadable.
+    """Return the candidates in a notebook's cells. Raises Unreadable.
 
     A stub is none if the same kernel was begun elsewhere. Two definitions in one cell stay there, for the judge to
     refuse.
@@ -107,12 +107,12 @@ def among(cells: Sequence[Cell], asked: Sequence[Kernel], name: str) -> list[Can
 
 
 def submission_of(cells: Iterable[str]) -> Submission:
-    """What cells hand in that were run one after the other; their numbers are those that the notebook shows."""
+    """Return the submission in cells that were run one after the other, with the numbers that the notebook shows."""
     return from_cells([("code" if text else "", text) for text in latest(list(cells))], "")
 
 
 def latest(cells: Sequence[str]) -> list[str]:
-    """The cells without what a later one defines anew; lines keep their numbers.
+    """Return the cells without what a later one defines anew; lines keep their numbers.
 
     A cell that is no Python is dropped if a later one defines the same function; else the judge tells.
     """
@@ -133,7 +133,7 @@ def latest(cells: Sequence[str]) -> list[str]:
 
 
 def program_text(submission: Submission, asked: Sequence[Kernel]) -> str:
-    """What is the same in two submissions if their programs are; all of the code if there is no program in it."""
+    """Return a text that two submissions share if their programs are equal; all of the code if there is no program."""
     try:
         return "\n".join(sorted(map(ast.dump, ast.parse(extract(submission, asked).source).body)))
     except UNREADABLE_CODE:
@@ -141,7 +141,7 @@ def program_text(submission: Submission, asked: Sequence[Kernel]) -> str:
 
 
 def _orders(cells: Sequence[Cell], texts: Sequence[str], asked: Sequence[Kernel]) -> Iterator[Sequence[int]]:
-    """Orders in which the cells may have been run, by position: what is run later in one of them counts there.
+    """Yield orders in which the cells may have been run, by position: what is run later in one of them counts there.
 
     First that in which they were run, as far as their numbers tell. If there are several kernels, then nbgrader's own
     cells last, and the order of the file. Then each state before something that the kernels need was defined anew.
@@ -163,7 +163,7 @@ def _orders(cells: Sequence[Cell], texts: Sequence[str], asked: Sequence[Kernel]
 
 
 def _needed(texts: Iterable[str], names: Iterable[str]) -> set[str]:
-    """Names of kernels, and all names in them and in what they mention."""
+    """Return the names of kernels, and all names in them and in what they mention."""
     trees = (tree for text in texts if (tree := parsed(text)) is not None)
     functions = [one for tree in trees for one in tree.body if isinstance(one, ast.FunctionDef)]
     found: set[str] = set()
@@ -176,7 +176,7 @@ def _needed(texts: Iterable[str], names: Iterable[str]) -> set[str]:
 
 
 def _begun(text: str, kernel: Kernel) -> bool:
-    """Whether a cell has more of a kernel than its stub."""
+    """Return whether a cell has more of a kernel than its stub."""
     try:
         program = extract(Submission("", (_imports([kernel]), Chunk(text))), [kernel])
     except UNREADABLE_CODE:
@@ -185,13 +185,13 @@ def _begun(text: str, kernel: Kernel) -> bool:
 
 
 def _imports(asked: Sequence[Kernel]) -> Chunk:
-    """The course's own imports."""
+    """Return the course's own imports."""
     language = language_of(asked)
     return Chunk("\n".join([language.line] if language.module == PYTORCH.module else ["import triton", language.line]))
 
 
 def _defined(text: str) -> list[str]:
-    """Names that a text defines at the margin, each as often as it does."""
+    """Return the names that a text defines at the margin, each as often as it does."""
     return [function or value for function, value in _DEFINED.findall(text)]
 
 

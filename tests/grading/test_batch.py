@@ -347,7 +347,7 @@ def test_who_hands_in_a_thousand_makes_nobody_wait(monkeypatch: pytest.MonkeyPat
         def run(self, function: Any, calls: list[tuple[Any, ...]], window: int) -> Iterator[tuple[int, Any]]:
             return ((number, function(*call)) for number, call in enumerate(calls))
 
-    monkeypatch.setattr(batch, "look", lambda work, folder: batch.Outcome(work, record=work.paths[0]))
+    monkeypatch.setattr(batch, "look", lambda work, folder: batch.Outcome(work, records=work.paths))
     monkeypatch.setattr(batch, "judge", lambda work, folder: judged.append(work.paths[0].name))
     works = [Work("mallory", "p1", (Path(f"m{n}"),)) for n in range(3)]
     works += [Work("zoe", f"p{n}", (Path(f"z{n}"),)) for n in (1, 2)]

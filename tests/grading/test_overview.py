@@ -38,7 +38,7 @@ CLASS: Mapping[str, Mapping[str, str]] = {
     "Quirin": {f"{STEM}.py": PADDED},
     "Rosamunde": {f"{STEM}.py": (ROOT / "checker" / "learner" / "stubs" / f"{STEM}.py").read_text()},
     "Zebediah<b>": {f"{STEM}.py": FORBIDDEN},
-    "Theophil": {f"{STEM}-a.py": SOLUTION, f"{STEM}-b.py": PADDED},
+    "Theophil": {f"{STEM}.ipynb": "{ broken"},
 }
 
 
@@ -119,7 +119,7 @@ def test_names_are_there_if_they_are_asked_for(course: Path) -> None:
     page = Words((course / "named.html").read_text())
     assert "Not begun: Rosamunde, Vreneli." in page.said
     assert "Refused by the lint: Zebediah<b>." in page.said
-    assert re.search(rf"Cannot be graded: Theophil \(.*{STEM}-a.py and {STEM}-b.py", page.said)
+    assert re.search(rf"Cannot be graded: Theophil \({STEM}.ipynb is not a whole notebook", page.said)
     assert "Xaverine" not in page.said.partition("Puzzle p2: ")[0].replace("Not begun: Rosamunde, Vreneli.", "")
 
 
@@ -182,12 +182,12 @@ def test_counts_are_of_what_was_seen() -> None:
     proven = tuple(one.name for one in catalog.load("p1").properties)
     every = [
         Seen(Status.ACCEPTED, 100, proven, (), "a", published=True),
-        Seen(Status.WRONG, 25, proven[:1], ("x", "y"), "b"),
-        Seen(Status.WRONG, 25, proven[:1], ("x",), "b"),
-        Seen(Status.WRONG, 9, (), ("x",), "c"),
-        Seen(Status.WRONG, 0, (), ("x",), "d"),
+        Seen(Status.WRONG, 25, proven[:1], (("x", "An x"), ("x", "A y")), "b"),
+        Seen(Status.WRONG, 25, proven[:1], (("x", "An x"),), "b"),
+        Seen(Status.WRONG, 9, (), (("x", "An x"),), "c"),
+        Seen(Status.WRONG, 0, (), (("x", "An x"),), "d"),
         Seen(Status.NOT_STARTED, digest="e"),
-        Seen(problem="two files"),
+        Seen(problem="broken"),
         Seen(),
     ]
     works = [Work(f"student {number}", "p1", (Path(str(number)),)) for number in range(len(every))]
@@ -195,15 +195,15 @@ def test_counts_are_of_what_was_seen() -> None:
     assert (tally.students, tally.handed_in, tally.begun, tally.not_judged) == (9, 8, 5, 1)
     assert tally.not_begun == ["nobody", "student 5"]
     assert tally.points == {TENTHS: 1, 2: 2, 0: 2}
-    assert tally.findings == {"x": 4, "y": 1}
-    assert [work.student for work in tally.examples["x"].values()] == [
+    assert tally.findings == {("x", "An x"): 4, ("x", "A y"): 1}  # two sentences, though of one id
+    assert [work.student for work in tally.examples["x", "An x"].values()] == [
         "student 1",
         "student 3",
     ]  # "b" twice would show nothing
     assert [count for *_, count in tally.rates()] == sorted(count for *_, count in tally.rates())
     table = io.StringIO()
     to_csv([tally], table)
-    assert f"{STEM},finding,x,4,5" in table.getvalue()
+    assert f"{STEM},finding,x: An x,4,5" in table.getvalue()
     assert "student" not in table.getvalue().replace("students", "")
 
 

@@ -127,7 +127,7 @@ def test_a_class_is_asked_and_the_judge_agrees_with_the_answers(desk: Path) -> N
     status, said = viva(desk, "p1")
     assert status == 0 and "3 accepted, 2 different kernels" in said, said
     assert "Not accepted: dora." in said and "Not graded yet" in said and "emil" in said and "\x1b[2J" not in said
-    file, answers = desk / "viva-p1.html", desk / "viva-p1-answers.html"
+    file, answers = desk / "course" / "viva-p1.html", desk / "course" / "viva-p1-answers.html"
     assert [stat.S_IMODE(path.stat().st_mode) for path in (file, answers)] == [0o600, 0o600]
     page, sheet = file.read_text(), answers.read_text()
     for text in (page, sheet):

@@ -243,8 +243,8 @@ def in_the_check_cell(s: Session) -> None:
 
 
 def timed(s: Session) -> None:
-    s.fill(f"%%time\n{s.wrong}")
-    s.check(s.stub, s.add(f"%%time\n{s.right}"))
+    s.fill(f"%time 1 + 1\n{s.wrong}")
+    s.check(s.stub, s.add(f"%time 1 + 1\n{s.right}"))
 
 
 def with_magics(s: Session) -> None:

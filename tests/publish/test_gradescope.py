@@ -174,14 +174,20 @@ def test_it_speaks_the_language_in_which_it_was_made(course: settings.Settings, 
     assert container.run()["output"].startswith("这次提交没能评分。")
 
 
-def test_of_two_files_the_one_that_is_meant_or_none(container: Container) -> None:
+def test_of_several_files_the_best_counts_and_what_cannot_be_judged_has_no_score(container: Container) -> None:
     container.hand_in(
         **{"puzzles/p1_naive_softmax.py": STUB, "notebooks/p1_copy.py": SOLUTION, "p1_again.py": SOLUTION}
     )
     assert container.run(script="source/run_autograder")["score"] == 130  # not the copy that Gradescope makes
     container.hand_in(**{"p1_<b>other\x1b[2J.py": OTHER})
-    results = container.run()
-    assert "more than one file" in results["output"] and results["score"] == 0
+    assert container.run()["score"] == 130
+    other_puzzle = (ROOT / "solutions" / "p3_online_softmax.py").read_text()
+    for text, why in ((other_puzzle, "the kernel of puzzle p3, and none of puzzle p1."), ("", "is empty.")):
+        shutil.rmtree(container.home / "submission")
+        container.hand_in(**{NAME: text})
+        results = container.run()
+        assert why in results["output"] and "The 0 here is not a score" in " ".join(results["output"].split())
+        assert results["score"] == 0 and results["extra_data"]["graded"] is False
 
 
 def test_the_solutions_of_a_clone_are_nobodys_work(container: Container) -> None:
