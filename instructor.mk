@@ -10,7 +10,6 @@
 #   CLUSTER=…      who grades: local, or the address of a Dask scheduler (grade)
 #   STUDENT=…      a student's name, as nbgrader knows it; NAMES=1: name those whom a page is about (class)
 #   AGAINST=…      a folder of an earlier class, with which this one is compared (similar)
-#   COUNT=…        how many questions, drawn by SEED=… (questions)
 #   SITE=…         the folder of the site (build/site); SERVE=1: show it as well, at PORT=8000; PYODIDE=cdn: pages take Python from its public address (site)
 #   TESTS=…        some files of tests (test, test-all, test-costs)
 #   SLICE=…        a slice of the tests or the mutants, as `make test` has named it (test, mutants)
@@ -24,7 +23,7 @@ endif
 
 pytest = "$(bin)/python" -m pytest -q -n auto --dist worksteal
 
-.PHONY: solution bug course handout round extension grade grades class similar viva ideas questions gradescope student-bundle wheel site test test-all test-costs mutants versions locks size words lint needs-cluster needs-site needs-test
+.PHONY: solution bug course handout round extension grade grades class similar viva ideas gradescope student-bundle wheel site test test-all test-costs mutants versions locks size words lint needs-cluster needs-site needs-test
 
 solution: $(call layer,check) ## the solution of PUZZLE=p4, explained, once yours is accepted (FORCE=1: before)
 	@$(checker) solution $(call argument,PUZZLE) $(if $(FORCE),--force)
@@ -60,9 +59,6 @@ viva: $(call layer,lab) ## for instructors: questions to each student on their o
 
 ideas: $(call layer,check) ## for instructors: the mistakes that reports on PUZZLE=p4 name, in their words, with kernels that make them
 	@$(checker) ideas $(call argument,PUZZLE)
-
-questions: $(call layer,lab) ## for instructors: a question bank for Moodle, and for print, from wrong kernels of PUZZLE=p4 (COUNT=10, SEED=1, FOLDER=questions)
-	@$(checker) questions $(call argument,PUZZLE) $(call option,--count,COUNT) $(call option,--seed,SEED) $(call option,--folder,FOLDER)
 
 gradescope: $(call layer,lab) ## for instructors: an autograder for Gradescope, of PUZZLE=p4 or of all that the course has (FILE=gradescope.zip, COURSE=course)
 	@$(checker) gradescope $(call argument,PUZZLE) --course "$${COURSE:-course}" $(call option,--file,FILE)

@@ -20,7 +20,7 @@ from checker.course.language import ENGLISH, choose, spoken
 from checker.course.status import TRACEBACK_VARIABLE, Ended, ExitStatus, Misuse
 
 SHARED = {  # by file beside this one: the verbs in it
-    "author": ("build", "ideas", "questions", "student-bundle"),
+    "author": ("build", "ideas", "student-bundle"),
     "class_pages": ("class-report", "viva"),
     "course": ("course", "gradescope"),
     "kernel": ("bench", "compiled", "step", "trace"),
