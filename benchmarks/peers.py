@@ -5,8 +5,8 @@
 Each FOLDER is a checkout of the project, of which no code is here: its own inputs, references and tolerances are loaded
 from there, and our kernels are handed in where a student's would be. They run on Triton's own interpreter, on the CPU,
 each in a process of its own, because the interpreter knows no bounds: what is stored past the end of a tensor can end
-the process. `--write` keeps the outcomes in `results/peers.json`, of which `python -m checker build` makes the tables
-of `docs/traps.md`. CS336's tests need einops.
+the process. `--write` keeps the outcomes in `results/peers.json`; the tables of `docs/traps.md` were made of it on
+2026-11-28. CS336's tests need einops.
 """
 
 from __future__ import annotations

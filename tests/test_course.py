@@ -27,7 +27,8 @@ from checker.course.misconception import Writes
 from checker.course.places import notebook, solution, start, stubs
 from checker.course.puzzle import Suspect, Suspects
 from checker.course.verdict import Status
-from checker.publish.build import BUILT, language_of, page_text
+from checker.publish.build import language_of, page_text
+from checker.publish.bundle import PAGES
 from checker.publish.hosted import hosted
 from checker.publish.start import start_notebook
 from checker.submission.read import from_file
@@ -133,7 +134,7 @@ def test_the_shipped_stubs_are_up_to_date(puzzle_id: str, tmp_path: Path) -> Non
     assert stubs(puzzle_id).read_text() == stubs_text(text, catalog.load(puzzle_id)), "run: python -m checker build"
 
 
-@pytest.mark.parametrize("name", BUILT)
+@pytest.mark.parametrize("name", PAGES)
 def test_the_pages_are_up_to_date(name: str) -> None:
     page = (ROOT / name).read_text()
     assert page == page_text(page, language=language_of(ROOT / name)), "run: python -m checker build"

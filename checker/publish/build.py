@@ -18,7 +18,6 @@ from checker.course.language import ENGLISH, LANGUAGES, speaking
 from checker.course.lesson import GAP, emptied, stubs_text
 from checker.course.localised import built, languages
 from checker.course.places import ROOT
-from checker.publish import traps
 from checker.publish.bundle import PAGES
 from checker.publish.hosted import hosted
 from checker.publish.pictures import example, pictures
@@ -28,7 +27,6 @@ from checker.report.terminal import report
 
 PARTS = "docs/parts"  # of several lessons
 EXAMPLES = {"refused": "tests/wrong/p1_padding_loaded_as_zero.py"}
-BUILT = (*PAGES, "docs/traps.md")  # pages with parts that are built
 
 
 def example_report(path: Path) -> str:
@@ -49,8 +47,6 @@ def page_text(page: str, root: Path = ROOT, language: str = ENGLISH) -> str:
 
     parts: dict[str, Callable[[], str]] = {"puzzles": table}
     parts |= {name: partial(example_report, root / path) for name, path in EXAMPLES.items() if (root / path).exists()}
-    if traps.can_be_made(root):
-        parts |= {name: partial(table, root) for name, table in traps.TABLES.items()}
     for name, made in parts.items():
         pattern = re.compile(rf"(<!-- {name} -->\n).*(<!-- /{name} -->)", re.DOTALL)
         page = pattern.sub(lambda match, made=made: match[1] + made() + match[2], page)  # type: ignore[misc]
@@ -74,7 +70,7 @@ def with_parts(script: str, root: Path = ROOT) -> str:
 
 def build(root: Path = ROOT) -> list[Path]:
     """Write every built file that is not up to date; return those."""
-    pages = [root / name for name in BUILT if (root / name).exists()]
+    pages = [root / name for name in PAGES if (root / name).exists()]
     wanted = {page: page_text(page.read_text(encoding="utf-8"), root, language_of(page)).encode() for page in pages}
     wanted |= pictures(root, EXAMPLES["refused"])
     for language in LANGUAGES:
