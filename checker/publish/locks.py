@@ -36,6 +36,7 @@ def main(root: Path = ROOT) -> None:
     made: dict[str, list[str]] = {}
     for layer, below in LAYERS.items():
         command = ["uv", "pip", "compile", "-q", "--universal", "--generate-hashes", "--no-header", "--no-annotate"]
+        command += ["--no-strip-extras"]  # else pip looks for the newest release of what is wanted with an extra
         command += ["-c", "constraints.txt", "--python-version", OLDEST, "pyproject.toml"]
         command += ["--extra", "build" if layer == "check" else layer]
         lock = subprocess.run(command, cwd=root, check=True, stdout=subprocess.PIPE, text=True).stdout
