@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from tests.slices import COSTS, ROOT, Item, read, summed
+from tests.slices import COSTS, ROOT, SHARED, Item, read, summed
 
 VARIABLE = "COSTS_OF_TESTS"  # the file with a line for each test
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -45,15 +45,21 @@ def spent() -> float:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any]) -> Generator[None, object, object]:
-    """What a fixture costs that is made once for many tests is no cost of the first."""
+def pytest_fixture_setup(
+    fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
+) -> Generator[None, object, object]:
+    """What a fixture costs that is made once for many tests is no cost of the first, but of their file."""
     if fixturedef.scope == "function":
         return (yield)
     before, within = spent(), _shared[0]
     try:
         return (yield)
     finally:
-        _shared[0] = within + spent() - before
+        own = spent() - before
+        if fixturedef.scope != "session":  # without what it has asked for, which has a line of its own
+            file, _, _ = request.node.nodeid.partition("::")
+            _written(own - (_shared[0] - within), f"{file}::{SHARED}[{fixturedef.argname}]")
+        _shared[0] = within + own
 
 
 @pytest.hookimpl(wrapper=True)
@@ -73,8 +79,12 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         return (yield)
     finally:
         if not _failed[0]:
-            with open(os.environ[VARIABLE], "a", encoding="utf-8") as file:
-                file.write(f"{spent() - before - _shared[0]:.2f} {item.nodeid}\n")
+            _written(spent() - before - _shared[0], item.nodeid)
+
+
+def _written(seconds: float, name: str) -> None:
+    with open(os.environ[VARIABLE], "a", encoding="utf-8") as file:
+        file.write(f"{seconds:.2f} {name}\n")
 
 
 def measured(path: Path) -> Iterator[tuple[Item, float]]:
@@ -104,14 +114,22 @@ def renew(found: list[tuple[Item, float]]) -> None:
     for file, functions in summed(found).items():
         costs.setdefault(file, {}).update(functions)
     kept = {file: there for file, functions in sorted(costs.items()) if (there := _existing(file, functions))}
-    COSTS.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+    COSTS.write_text(_a_function_a_line(kept), encoding="utf-8")
+
+
+def _a_function_a_line(costs: dict[str, dict[str, Any]]) -> str:
+    files = []
+    for file, functions in costs.items():
+        lines = ",\n ".join(f"{json.dumps(one)}: {json.dumps(by_puzzle)}" for one, by_puzzle in functions.items())
+        files.append(f"{json.dumps(file)}: {{\n {lines}}}")
+    return "{\n" + ",\n".join(files) + "\n}\n"
 
 
 def _existing(file: str, functions: dict[str, Any]) -> dict[str, Any]:
     """The functions that the file still has."""
     path = ROOT / "tests" / file
     text = path.read_text(encoding="utf-8") if path.exists() else ""
-    return {name: functions[name] for name in sorted(functions) if f"def {name}(" in text}
+    return {name: functions[name] for name in sorted(functions) if f"def {name}(" in text or name == SHARED}
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How large the project is, room by room: lines of Python, of words, of data.
+"""How large the project is, room by room: lines of Python, of words, of data. More than `size.txt` allows is a failure.
 
 make size    or    python -m tests.size
 """
@@ -17,6 +17,7 @@ CROWDED, LONG = 20, 350  # files of a folder, lines of a file: what is above is 
 KINDS = {".py": "Python", ".md": "words", ".toml": "data", ".json": "data"}
 # Kernels there are what tests are about.
 DATA = ("tests/wrong", "tests/right", "tests/hostile", "tests/own/right", "tests/own/wrong")
+LIMITS = Path(__file__).with_suffix(".txt")
 DERIVED = ("checker/learner/stubs/*", "puzzles/*/*.py")
 
 
@@ -82,5 +83,39 @@ def report(paths: Iterable[Path]) -> str:
     )
 
 
+def limited(paths: Iterable[Path]) -> dict[str, int]:
+    """What `size.txt` limits: lines of Python in checker/; and all Python and TOML there, in tests/ and in benchmarks/.
+
+    What moves from the first to the others makes the project no smaller.
+    """
+    counted = {"checker": 0, "everything": 0}
+    for path in paths:
+        rooms = path.parts[0] in ("checker", "tests", "benchmarks") and not any(map(path.match, DERIVED))
+        if rooms and path.suffix in (".py", ".toml"):
+            counted["everything"] += (lines := lines_of(path))
+            counted["checker"] += lines if path.parts[0] == "checker" and path.suffix == ".py" else 0
+    return counted
+
+
+def too_large(counted: dict[str, int], limits: str) -> list[str]:
+    """A sentence for each number above its limit. `limits`: lines such as `checker 100  # why it was raised`."""
+    said = [line.split() for line in limits.splitlines() if line[:1].isalpha()]
+    most = {name: int(number) for name, number, *_ in said}
+    return [
+        f"{name}: {counted[name]} lines, and {LIMITS.name} allows {limit}. Remove as many, or say there why it grows."
+        for name, limit in most.items()
+        if counted[name] > limit
+    ]
+
+
+def main() -> int:
+    """Print the report; 1 if something is too large."""
+    paths = tracked()
+    print(report(paths))
+    refused = too_large(limited(paths), LIMITS.read_text(encoding="utf-8"))
+    print("\n".join(["", *refused] if refused else [f"\nin {LIMITS.name}: {limited(paths)}"]))
+    return bool(refused)
+
+
 if __name__ == "__main__":
-    sys.exit(print(report(tracked())))
+    sys.exit(main())

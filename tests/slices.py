@@ -6,7 +6,9 @@ another function is cheap: so a new one always runs.
 
 The dear tests of a file are put in the order of a hash of their names, and cut into ten slices of equal cost, or into
 more if a slice were longer than `LONGEST`: so tests that try hundreds of kernels leave room for others. Which slice it
-is counts the commits. To the slices come tests of what has changed since the last push.
+is counts the commits. Where tests share what costs more than they do, such as a class that was graded, all tests of the
+file are dear, and their turn comes so much more rarely, with more of them. To the slices come tests of what has changed
+since the last push.
 """
 
 from __future__ import annotations
@@ -28,8 +30,10 @@ COSTS = Path(__file__).with_name("costs.json")
 DEAR = 0.2  # CPU seconds; a function that costs more, for some puzzle, stands in the file
 LEAST = 0.0625  # CPU seconds: less is as little as this
 SLICES = 10  # of a file's dear tests at least: so many commits run all of them
-LONGEST = 20.0  # CPU seconds of a file's slice
+LONGEST = 6.0  # CPU seconds of a file's slice
+MUCH = 2.0  # CPU seconds of what the tests of a file share: more stands in the file
 SHORT = 2.0  # CPU seconds of a test that stands for its file where no other one's turn has come
+SHARED = "fixtures"  # of a file, in the place of a function: what its tests share, once
 CHANGED = 40.0  # CPU seconds of those of what has changed
 IDS = {rung.id for rung in ladder.LADDER}
 
@@ -76,23 +80,39 @@ def read() -> Costs:
 
 def cost(test: Item, costs: Costs) -> float:
     """CPU seconds; 0 if it is cheap. Of another puzzle than was measured it costs what most do."""
-    by_puzzle = costs.get(test.file, {}).get(test.function, {})
-    if not by_puzzle or test.puzzle in by_puzzle:
-        return by_puzzle.get(test.puzzle, 0.0)
-    return sorted(by_puzzle.values())[len(by_puzzle) // 2]
+    of_file = costs.get(test.file, {})
+    if not (by_puzzle := of_file.get(test.function)):
+        return LEAST if SHARED in of_file else 0.0
+    return by_puzzle.get(test.puzzle) or sorted(by_puzzle.values())[len(by_puzzle) // 2]
+
+
+def shared(file: str, costs: Costs) -> float:
+    """CPU seconds of what the tests of a file share."""
+    return costs.get(file, {}).get(SHARED, {}).get("", 0.0)
 
 
 def summed(measured: Iterable[tuple[Item, float]]) -> Costs:
-    """Functions that are dear for some puzzle, with the mean of each puzzle's tests, rounded to a power of two."""
+    """Functions that are dear for some puzzle, with the mean of each puzzle's tests, rounded to a power of two.
+
+    Of a file also what its tests share, if that is `MUCH`.
+    """
     every: defaultdict[tuple[str, str], defaultdict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    of_all: defaultdict[str, defaultdict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for test, seconds in measured:
-        every[test.file, test.function][test.puzzle].append(seconds)
+        if test.function == SHARED:
+            of_all[test.file][test.id].append(seconds)
+        else:
+            every[test.file, test.function][test.puzzle].append(seconds)
     costs: dict[str, dict[str, dict[str, float]]] = {}
     for (file, function), by_puzzle in sorted(every.items()):
         means = {puzzle: sum(seconds_of) / len(seconds_of) for puzzle, seconds_of in sorted(by_puzzle.items())}
         if max(means.values()) > DEAR:
             rounded = {puzzle: 2.0 ** round(math.log2(max(mean, LEAST))) for puzzle, mean in means.items()}
-            costs.setdefault(file, {})[function] = rounded
+            alike = len({*rounded.values()}) == 1
+            costs.setdefault(file, {})[function] = {"": max(rounded.values())} if alike else rounded
+    for file, by_name in of_all.items():
+        if (seconds := sum(sum(each) / len(each) for each in by_name.values())) > MUCH:
+            costs.setdefault(file, {})[SHARED] = {"": 2.0 ** round(math.log2(seconds))}
     return costs
 
 
@@ -102,28 +122,48 @@ def chosen(every: Sequence[Item], costs: Costs, number: int, changed: Collection
     files: defaultdict[str, list[Item]] = defaultdict(list)
     for item in sorted(dear, key=lambda item: item.place):
         files[item.file].append(item)
-    now = {item for of_file in files.values() for item in _slice(of_file, dear, number)}
-    left = CHANGED
+    now = {item for file, own in files.items() for item in _slice(own, dear, shared(file, costs), number)}
+    left, paid = CHANGED, {item.file for item in now}
     for item in sorted(dear.keys() - now, key=lambda item: item.place):
-        if dear[item] <= left and not {item.room, item.puzzle}.isdisjoint(changed):
-            left -= dear[item]
+        price = dear[item] + (0.0 if item.file in paid else shared(item.file, costs))
+        if price <= left and not {item.room, item.puzzle}.isdisjoint(changed):
+            left -= price
             now.add(item)
+            paid.add(item.file)
     return frozenset(every) - dear.keys() | now
 
 
-def _slice(of_file: list[Item], dear: Mapping[Item, float], number: int) -> list[Item]:
-    """A slice of a file's dear tests; if none begins in it, the next one that does and is `SHORT`, if there is any."""
+def _slice(of_file: list[Item], dear: Mapping[Item, float], shared: float, number: int) -> list[Item]:
+    """A slice of a file's dear tests; if none begins in it, the next one that does and is `SHORT`, if there is any.
+
+    `shared`: what all of them cost once. There it is seldom a turn, and nothing stands for the file.
+    """
     whole = sum(dear[item] for item in of_file)
-    slices = max(SLICES, math.ceil(whole / LONGEST))
-    this = (number + int(Item(of_file[0].file).place, 16)) % slices  # else all files had their first test in slice 0
+    slices, wait = turns(whole, shared)
+    number += int(Item(of_file[0].file).place, 16)  # else all files had their first test in slice 0
+    if number % wait:
+        return []
+    this = number // wait % slices
     slice_of, before = {}, 0.0
     for item in of_file:
         slice_of[item] = int(before / whole * slices)
         before += dear[item]
-    short = sorted(
-        (item for item in of_file if dear[item] <= SHORT), key=lambda item: (slice_of[item] < this, slice_of[item])
+    short = (
+        []
+        if shared
+        else sorted(
+            (item for item in of_file if dear[item] <= SHORT), key=lambda item: (slice_of[item] < this, slice_of[item])
+        )
     )
     return [item for item in of_file if slice_of[item] == this] or short[:1]
+
+
+def turns(whole: float, shared: float) -> tuple[int, int]:
+    """Into how many slices a file is cut whose dear tests cost so much, and how many runs there are for each turn."""
+    if not shared:
+        return max(SLICES, math.ceil(whole / LONGEST)), 1
+    long = max(LONGEST, shared)
+    return math.ceil(whole / long), max(2, math.ceil((min(long, whole) + shared) / LONGEST))
 
 
 def commits() -> int:

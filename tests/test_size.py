@@ -38,3 +38,22 @@ def test_what_is_large_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     [row] = [line.split() for line in said.split("\n") if line.startswith("checker in all")]
     code = size.LONG + 1 + 3 * size.CROWDED
     assert row[3:] == [str(size.LONG + 1 + 8 * size.CROWDED), str(code)]
+
+
+def test_more_than_the_limits_allow_is_a_failure_and_moving_is_no_way_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(size, "ROOT", tmp_path)
+    lengths = {"checker/a.py": 5, "checker/b.toml": 3, "checker/c.md": 9, "tests/d.py": 4, "docs/e.py": 9}
+    for name, length in lengths.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x = 1\n" * length)
+    counted = size.limited(map(Path, lengths))
+    assert counted == {"checker": 5, "everything": 12}
+    assert size.too_large(counted, "# why\nchecker 5  # a sentence\neverything 12\n") == []
+    (refused,) = size.too_large(counted, "checker 6\neverything 11\n")
+    assert refused.startswith("everything: 12 lines, and size.txt allows 11.")
+
+
+def test_the_project_is_no_larger_than_its_limits() -> None:
+    assert size.too_large(size.limited(size.tracked()), size.LIMITS.read_text()) == []

@@ -16,12 +16,27 @@ from hypothesis import strategies as st
 
 from tests import costs, slices
 from tests.conftest import ROOT, need
-from tests.slices import CHANGED, LEAST, LONGEST, SHORT, SLICES, Item, about_of, chosen, cost, summed
+from tests.slices import (
+    CHANGED,
+    LEAST,
+    LONGEST,
+    SHARED,
+    SHORT,
+    SLICES,
+    Item,
+    about_of,
+    chosen,
+    cost,
+    shared,
+    summed,
+    turns,
+)
 
-FILES = ("judge/test_a.py", "box/test_b.py", "test_c.py")
+FILES = ("judge/test_a.py", "box/test_b.py", "test_c.py", "test_d.py")
 COSTS = {
     "judge/test_a.py": {"test_dear": {"p4": 8.0, "p5": 64.0}, "test_one": {"": 2.0}},
     "test_c.py": {"test_dear": {"": 32.0}},
+    "test_d.py": {"fixtures": {"": 16.0}, "test_dear": {"": 2.0}},
 }
 ITEMS = st.builds(
     lambda file, function, puzzle, number: Item(f"tests/{file}::{function}[{puzzle}_softmax-{number}]"),
@@ -41,7 +56,8 @@ def whole(some: Iterable[Item]) -> float:
 def test_as_many_runs_as_a_file_has_slices_take_every_test_of_it(every: list[Item], first: int) -> None:
     for file in FILES:
         own = {item for item in every if item.file == file}
-        runs = [chosen(every, COSTS, first + n) & own for n in range(max(SLICES, math.ceil(whole(own) / LONGEST)))]
+        slices, wait = turns(whole(own), shared(file, COSTS))
+        runs = [chosen(every, COSTS, first + n) & own for n in range(slices * wait)]
         assert frozenset().union(*runs) == own
         cheap = {item for item in own if not cost(item, COSTS)}
         assert all(cheap <= run for run in runs)
@@ -52,8 +68,10 @@ def test_a_run_takes_a_slice_of_each_file_and_no_more(every: list[Item], number:
     run = chosen(every, COSTS, number)
     for file in FILES:
         own = {item for item in every if item.file == file and cost(item, COSTS)}
-        assert run & own or not {item for item in own if cost(item, COSTS) <= SHORT}
-        assert whole(run & own) < min(whole(own) / SLICES, LONGEST) + 64.01  # a test is taken whole
+        once = shared(file, COSTS)
+        assert run & own or once or not {item for item in own if cost(item, COSTS) <= SHORT}
+        long = max(LONGEST, once) if once else min(whole(own) / SLICES, LONGEST)
+        assert whole(run & own) < long + 64.01  # a test is taken whole
     random.shuffle(every)
     assert chosen(every, COSTS, number) == run  # in whichever order they are collected
 
@@ -64,8 +82,9 @@ def test_to_it_come_those_of_what_has_changed(every: list[Item], number: int, ch
     assert before <= after
     about = {item for item in every if changed in (item.room, item.puzzle)}
     assert after - before <= about
-    assert (left := CHANGED - whole(after - before)) >= 0
-    assert all(cost(item, COSTS) > left for item in about - after)
+    new = {item.file for item in after} - {item.file for item in before}
+    assert (left := CHANGED - whole(after - before) - sum(shared(file, COSTS) for file in new)) >= 0
+    assert all(cost(item, COSTS) + shared(item.file, COSTS) > left for item in about - after)
 
 
 def test_a_test_is_about_the_puzzle_that_its_parameters_name() -> None:
@@ -89,6 +108,15 @@ def test_what_is_dear_is_rounded_to_a_power_of_two() -> None:
     measured = [("a", 0.2), ("b", 0.21), ("c[p4]", 2.5), ("c[p4-1]", 3.1), ("c[p5]", 0.1)]
     made = summed((Item(f"tests/x/test_y.py::{name}"), seconds) for name, seconds in measured)
     assert made == {"x/test_y.py": {"b": {"": 0.25}, "c": {"p4": 2.0, "p5": 0.125}}}
+
+
+def test_what_tests_share_is_summed_of_each_file_however_many_processes_have_made_it() -> None:
+    """All tests of such a file are dear, and it has its turn the more rarely."""
+    lines = [("fixtures[class]", 5.0), ("fixtures[class]", 7.0), ("fixtures[site]", 10.0), ("test_x", 0.01)]
+    made = summed((Item(f"tests/x/test_y.py::{name}"), seconds) for name, seconds in lines)
+    assert made == {"x/test_y.py": {"fixtures": {"": 16.0}}}
+    assert cost(Item("tests/x/test_y.py::test_x"), made) == LEAST
+    assert turns(100.0, 0.0) == (17, 1) and turns(100.0, 16.0) == (7, 6) and turns(3.0, 16.0) == (1, 4)
 
 
 def test_what_a_file_is_about() -> None:
@@ -162,11 +190,12 @@ def test_without_git_or_a_repository_it_is_slice_0(tmp_path: Path, monkeypatch: 
 
 
 def test_the_costs_are_those_of_tests_that_exist() -> None:
-    assert slices.COSTS.stat().st_size < 60_000
+    assert slices.COSTS.stat().st_size < 70_000
     for file, functions in slices.read().items():
         text = (ROOT / "tests" / file).read_text(encoding="utf-8")
         for function, by_puzzle in functions.items():
-            assert f"def {function}(" in text, f"{file} has no {function}: make test-costs TESTS=tests/{file}"
+            there = function == SHARED or f"def {function}(" in text
+            assert there, f"{file} has no {function}: make test-costs TESTS=tests/{file}"
             assert all(math.log2(seconds) % 1 == 0 and seconds >= LEAST for seconds in by_puzzle.values())
 
 
@@ -209,14 +238,15 @@ def test_a_test_costs_what_it_and_its_children_take(tmp_path: Path) -> None:
     assert "1 failed, 4 passed, 1 skipped" in done.stdout, done.stdout
     found = {item.function: seconds for item, seconds in costs.measured(lines)}
     assert list(found) == [
+        SHARED,
         "test_with_a_fixture_that_others_use",
         "test_with_a_child_that_has_ended",
         "test_with_a_child_that_goes_on",
         "test_after_it",
     ]
-    none, ended, on, after = found.values()
+    of_all, none, ended, on, after = found.values()
     assert none < 0.3 and after < 0.3
-    assert ended >= 0.5 and on >= 0.5
+    assert ended >= 0.5 and on >= 0.5 and of_all >= 0.5
 
 
 def test_costs_are_renewed_for_what_was_measured_and_kept_of_the_rest(
@@ -229,7 +259,7 @@ def test_costs_are_renewed_for_what_was_measured_and_kept_of_the_rest(
     costs.renew([(Item(f"{here}::{name}"), 1.0) for name in (*names, "test_that_was_renamed")])
     assert slices.read() == {"test_slices.py": {name: {"": 1.0} for name in sorted(names)}}
     costs.renew([(Item(f"{here}::{names[0]}"), 0.1), (Item(f"{here}::{names[1]}[p4]"), 4.0)])
-    assert slices.read() == {"test_slices.py": {names[1]: {"p4": 4.0}}}
+    assert slices.read() == {"test_slices.py": {names[1]: {"": 4.0}}}
 
 
 def test_a_run_says_which_slice_it_is() -> None:
