@@ -13,6 +13,7 @@ from contextlib import contextmanager, redirect_stdout
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+from checker.box.here import interpreter
 from checker.box.host import Host
 from checker.browser.drafts import IMPORTS
 from checker.learner.experiment import Ran, asked
@@ -34,6 +35,7 @@ def shown(code: str, cells: Sequence[str], host: Host) -> str:
     def run(kernel: Any, *arguments: Any, grid: int | Sequence[int] | None = None, **named: Any) -> Ran:
         return asked(texts, kernel, arguments, named, grid, host)
 
+    interpreter()  # before a cell imports Triton, which else is patched no more
     last = ""
     with _notebook(run):
         for text in texts:
