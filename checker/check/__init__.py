@@ -6,25 +6,14 @@ from dataclasses import replace
 
 from checker import catalog
 from checker.box.parent import gpu_missing
-from checker.check.running import box_of, launch, of_another, program_of, started
+from checker.check.running import box_of, launch, program_of, started
 from checker.check.terms import Outcome, Terms, device_of
 from checker.course.clean import cleaned
 from checker.course.ladder import entry
 from checker.course.verdict import Finding, Status, Verdict
 from checker.submission.read import Submission
 
-__all__ = [
-    "Outcome",
-    "Terms",
-    "believed",
-    "check",
-    "device_of",
-    "launch",
-    "of_another",
-    "program_of",
-    "started",
-    "unreadable",
-]
+__all__ = ["Outcome", "Terms", "believed", "check", "device_of", "launch", "program_of", "started", "unreadable"]
 
 
 def check(puzzle_id: str, submission: Submission, terms: Terms | None = None) -> Outcome:

@@ -193,6 +193,11 @@ class Verdict:
         return self.status is Status.ACCEPTED
 
     @property
+    def rank(self) -> tuple[int, bool]:
+        """Of several candidates the one with the highest rank counts: more points, then accepted."""
+        return self.earned, self.accepted
+
+    @property
     def earned(self) -> int:
         """The points of all properties together."""
         return sum(map(self.worth, self.properties))

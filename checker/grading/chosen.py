@@ -1,4 +1,4 @@
-"""What may be meant of all that somebody has handed in for a puzzle: one rule for all who grade.
+"""Candidates in all that somebody has handed in for a puzzle: one rule for all who grade.
 
 nbgrader's marks and the names of files are the student's to edit, so they decide little. Everything is read as for
 `make check FILE=…`: every code cell, and nothing is executed. Every kernel that was begun is a candidate, in whichever
@@ -15,7 +15,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from checker import catalog
-from checker.check import of_another, started
+from checker.check.running import of_another, started
 from checker.course import ladder
 from checker.course.clean import one_line
 from checker.course.puzzle import Puzzle
@@ -37,7 +37,7 @@ class Handed:
 
 
 class Unresolved(Exception):
-    """What was handed in has no score, for it might be right: a sentence. `cells`: of the notebook, as far as known."""
+    """Nobody can judge what was handed in, and it might be right: a sentence. `cells`: of the notebook, if known."""
 
     def __init__(self, sentence: str, cells: tuple[Cell, ...] = ()):
         super().__init__(sentence)

@@ -84,7 +84,7 @@ def recorded(puzzle_id: str, found: Sequence[Handed], course: Settings) -> tuple
 
 def _best(every: Sequence[tuple[Handed, Verdict]]) -> tuple[Handed, Verdict]:
     """Return the one with the most points, of these the first."""
-    return max(every, key=lambda one: (one[1].earned, one[1].accepted))
+    return max(every, key=lambda one: one[1].rank)
 
 
 def _verdict_on(puzzle_id: str, submission: Submission, course: Settings) -> Verdict:

@@ -78,7 +78,7 @@ def best(puzzle_id: str, found: Sequence[Candidate], terms: Terms | None) -> Out
         outcomes.append(replace(outcome, verdict=verdict))
         if outcome.verdict.accepted:
             break
-    return max(outcomes, key=lambda outcome: (outcome.verdict.accepted, outcome.verdict.earned))
+    return max(outcomes, key=lambda outcome: outcome.verdict.rank)
 
 
 def own_checked(submission: Submission, claims: Claims, terms: Terms) -> Verdict:

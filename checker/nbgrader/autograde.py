@@ -89,11 +89,11 @@ class _Notebook(_Written):
         return self.course.possible(self.puzzle.id)
 
     def chosen(self) -> list[Handed]:
-        """What may be meant, whatever it is called. Raises Unresolved."""
+        """Return the candidates, whatever their files are called. Raises Unresolved."""
         return chosen_in(self.folder, self.puzzle.id, self.assignment)
 
     def judged(self) -> tuple[Handed, Verdict]:
-        """What counts, and the verdict on it. Raises Unresolved, CheckerFault."""
+        """Return the candidate that counts, and its verdict. Raises Unresolved, CheckerFault."""
         return judged(self.puzzle.id, self.chosen(), self.course)
 
 

@@ -178,7 +178,7 @@ def _judged(
 
 
 def _of_several(file: Path, kernels: Sequence[Kernel], submission: Submission) -> Iterator[str]:
-    """What to know of a notebook, as it was saved last, that defines a kernel in several cells."""
+    """Yield a remark for each kernel that a notebook, as it was saved last, defines in several cells."""
     with suppress(Unreadable):  # nobody has saved it yet
         for kernel, every in candidates(file, kernels)[0].every.items():
             for judged in (chunk.cell for chunk in submission.chunks if defines(chunk.text, kernel)):

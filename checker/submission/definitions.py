@@ -1,4 +1,4 @@
-"""Which definition of a kernel is meant, of those in a notebook's cells: one rule for whoever reads one.
+"""Candidates among the definitions of a kernel in a notebook's cells: one rule for whoever reads one.
 
 What is run in a notebook replaces what was run before it, and a check there judges the definitions that were run last.
 A saved notebook may hold others as well: an old try, a copy, the stub. Each kernel in it that was begun is a candidate,
@@ -47,7 +47,7 @@ class Candidate:
 
     @property
     def notes(self) -> list[str]:
-        """Which of several definitions it has: sentences."""
+        """Sentences that say which of several definitions it has."""
         return [
             f"{kernel} is defined in cells {every}; that in cell {self.cells[kernel] + 1} is the best, and counts."
             for kernel, every in self.every.items()
