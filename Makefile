@@ -19,7 +19,7 @@ SHELL := /bin/sh
 # What is said stays as it was typed. Make would run $(shell …) of a file's name, also where it only hands the variable
 # on to a recipe; and a shell would run its backticks. So it is expanded nowhere, and a recipe has it as "$$FILE".
 said := AGAIN BEFORE DEVICE EVERY FILE GUESS LAB LAUNCH PUZZLE PYTHON SIZE STAGE STEPS TARGETS VENV
-said += AGAINST ASSIGNMENT COURSE CLUSTER CSV DAYS DUE EXCHANGE FAILS FIX FOLDER FORCE JOBS KIND LINE LMS NAMES NUMBER ONLY PORT PROPERTIES PYODIDE PYTHONS
+said += AGAINST ASSIGNMENT COURSE CLUSTER CSV DAYS DUE EXCHANGE FAILS FIX FOLDER FORCE ID JOBS KIND LINE LMS NAMES NUMBER ONLY PORT PROPERTIES PYODIDE PYTHONS
 said += RELEASE ROSTER SERVE SITE SLICE STUDENT TESTS
 is_said = $(filter command,$(origin $(1)))$(and $(filter environment,$(origin $(1))),$(filter $(said),$(1)))
 $(foreach name,$(filter-out MAKE%,$(.VARIABLES)),$(if $(call is_said,$(name)),$(eval override export $(name) := $$(value $(name)))))

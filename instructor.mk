@@ -17,13 +17,13 @@
 cluster_size := about 60 MB on disk
 site_size  := about 80 MB on disk
 test_size  := about 250 MB on disk
-ifneq ($(filter test test-all test-costs mutants lint locks,$(MAKECMDGOALS)),)
+ifneq ($(filter test test-all test-costs mutants puzzle lint locks,$(MAKECMDGOALS)),)
   whole_size := With what the tests need, about 2.3 GB in all, more with a CUDA build of torch.
 endif
 
 pytest = "$(bin)/python" -m pytest -q -n auto --dist worksteal
 
-.PHONY: solution bug course handout round extension grade grades class similar viva ideas gradescope student-bundle wheel site test test-all test-costs mutants versions locks size words lint needs-cluster needs-site needs-test
+.PHONY: solution bug course handout round extension grade grades class similar viva ideas gradescope student-bundle wheel site test test-all test-costs mutants versions puzzle locks size words lint needs-cluster needs-site needs-test
 
 solution: $(call layer,check) ## the solution of PUZZLE=p4, explained, once yours is accepted (FORCE=1: before)
 	@$(checker) solution $(call argument,PUZZLE) $(if $(FORCE),--force)
@@ -87,6 +87,9 @@ mutants: $(call layer,test) ## wrong kernels made by machine, of PUZZLE=p4 or of
 
 versions: $(call layer,test) ## the tests on every Python, triton and numpy supported (PYTHONS="python3.10 …", ONLY=hosted, hub or newest): half an hour
 	@"$(bin)/python" -m tests.versions $(call option,--only,ONLY) $$PYTHONS
+
+puzzle: $(call layer,test) ## for authors: begin a puzzle (ID=p8_row_max), or say what it lacks (ID=p8)
+	@"$(bin)/python" -m tests.puzzle $(call argument,ID)
 
 locks: $(call layer,test) ## for authors: pin all packages by hash again, after a change of constraints.txt
 	@PATH="$$PWD/$(bin):$$PATH" "$(bin)/python" -m checker.publish.locks

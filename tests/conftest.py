@@ -112,7 +112,7 @@ def importable(module: str) -> Any:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip tests of PyTorch programs where there is no PyTorch, whichever process would need it."""
+    """Skip tests of PyTorch programs where there is no PyTorch, and of drafts what a finished puzzle has."""
     asked = [item.path.stem.removeprefix("test_"), item.path.parent.name]
     if call := getattr(item, "callspec", None):
         asked += [*call.id.split("-"), *(getattr(one, "name", one) for one in call.params.values())]
@@ -120,6 +120,9 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     programs = {"pytorch", "own", *(rung.id for rung in ladder.LADDER if rung.pytorch)}
     if ids & programs and not find_spec("torch"):
         installed("torch")
+    drafts = ids & {rung.id for rung in ladder.LADDER if rung.draft}
+    if drafts and item.get_closest_marker("finished") and not item.config.option.finished:
+        pytest.skip(f"{', '.join(drafts)} is a draft, and may lack it: make puzzle")
 
 
 def boxed_processes(folder: Path) -> list[str]:
@@ -262,6 +265,7 @@ def told(request: pytest.FixtureRequest) -> Callable[[str], None]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--finished", action="store_true", help="of drafts of puzzles, also what they may lack yet")
     parser.addoption("--slice", help="only cheap tests, and this slice of the dear ones: a number, or 'now'")
 
 

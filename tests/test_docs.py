@@ -104,7 +104,8 @@ def test_a_lesson_has_all_its_parts(path: Path) -> None:
 def test_the_readme_is_a_front_door() -> None:
     """Short, and what to type stands on the first screen; `docs/guide.md` has the rest."""
     lines = (ROOT / "README.md").read_text(encoding="utf-8").split("\n")
-    assert len([line for line in lines[:-1] if not line.startswith("<!--")]) <= 80
+    puzzles = len(ladder.RUNGS)  # of which each has a line
+    assert len([line for line in lines[:-1] if not line.startswith("<!--")]) - puzzles <= 62
     assert any(line.startswith("make check PUZZLE=") for line in lines[:25])
     assert len(re.findall(r"^\| \[p\d\]", "\n".join(lines[:40]), re.MULTILINE)) == 7
 

@@ -56,6 +56,7 @@ def colours_of(svg: str) -> Iterator[tuple[str, str]]:
     return walk(ElementTree.fromstring(svg), {"fill": "black"})
 
 
+@pytest.mark.finished
 @pytest.mark.parametrize("rung", ladder.RUNGS)
 def test_a_lesson_shows_a_figure_and_says_it_in_words(rung: str) -> None:
     shown = SHOWN.findall(places.script(rung).read_text(encoding="utf-8"))

@@ -156,6 +156,7 @@ SPECS: dict[str, tuple[Callable[[Any], tuple[Given, Given]], dict[str, str], str
 }
 
 
+@pytest.mark.finished
 @every_lesson
 def test_the_specification_is_right_and_short(puzzle_id: str) -> None:
     torch = importable("torch")

@@ -67,6 +67,7 @@ def test_a_walk_through_quotes_the_whole_solution_in_its_order(puzzle_id: str) -
     assert not left_out, "\n".join(["nobody explains:", *left_out])
 
 
+@pytest.mark.finished
 @pytest.mark.parametrize("puzzle_id", STEMS, ids=STEMS.values())
 def test_a_walk_through_can_be_read_anywhere(puzzle_id: str) -> None:
     """In a terminal a formula cannot be shown; and nobody reads a long page after success."""

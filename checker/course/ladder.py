@@ -24,6 +24,7 @@ class Rung:
     launches: tuple[str, ...] = ()  # the puzzles whose kernels it launches: the learner's own, so that nobody grades it
     helps: str = ""  # when to take it, if it stands beside the spine
     gives: str = ""  # what one does there, in a sentence, if it is of the spine
+    draft: bool = False  # its author is not done: tests that ask for what a finished puzzle has are skipped
 
     @property
     def stem(self) -> str:

@@ -206,7 +206,8 @@ puzzle = catalog.load(sys.argv[2])
 jobs.gpu = dataclasses.replace(jobs.gpu, capability=75, shared=int(sys.argv[3]))
 kernels = cuda.load_kernels("submission.py", text, [kernel.name for kernel in puzzle.kernels])
 usual = [case for case in puzzle.cases(puzzle.draw()) if not case.once]
-cases = [for_gpu(case) for case in (*usual, *puzzle.large_cases(puzzle.draw()))]
+large = puzzle.large_cases(puzzle.draw()) if puzzle.large_cases else []
+cases = [for_gpu(case) for case in (*usual, *large)]
 cuda._smallest.update(smallest_tiles((case.kernel, case.constexprs) for case in cases))
 fitting, found = set(), {}
 for case in sorted(cases, key=lambda case: tile(case.constexprs), reverse=True):

@@ -216,7 +216,7 @@ def test_settings_that_are_wrong_are_told(tmp_path: Path, change: str, told: str
     [
         ("", ("p1", "p2", "p3", "p4", "p5", "p6", "p7")),  # older than the line: what there was then
         ('puzzles = ["p2"]', ("p2",)),
-        ('puzzles = ["P3", 1, "2", "1", "T1"]', ("t1", "p1", "p2", "p3")),
+        ('puzzles = ["P3", 1, "2", "1", "X1"]', ("x1", "p1", "p2", "p3")),
         (settings.template("x"), tuple(ladder.graded())),
     ],
 )
@@ -225,7 +225,7 @@ def test_a_course_has_the_puzzles_that_it_names(
 ) -> None:
     """However they are spelt, each once, and as they stand on the ladder: here with one more rung."""
     first, *others = ladder.LADDER
-    rungs = [first, ladder.Rung("t1", "double", "Twice as much"), *others]
+    rungs = [first, ladder.Rung("x1", "double", "Twice as much"), *others]
     monkeypatch.setattr(ladder, "RUNGS", {rung.id: rung for rung in rungs})
     (tmp_path / "course.toml").write_text(said)
     assert settings.read(tmp_path).puzzles == puzzles
