@@ -76,8 +76,8 @@ site: $(call layer,site) ## for instructors: the course as a static site that ch
 test: $(call layer,test) ## the project's own tests, those that take long in slices: five minutes on two cores (SLICE=3: a slice again)
 	@$(pytest) --slice "$${SLICE:-now}" $$TESTS
 
-test-all: $(call layer,test) ## every test there is: hours on two cores
-	@$(pytest) $$TESTS
+test-all: $(call layer,test) ## every test there is, and which slices of it passed here before: an hour or more on two cores
+	@$(pytest) --slice all $$TESTS
 
 test-costs: $(call layer,test) ## for authors: measure what tests cost, all or TESTS=…, for the slices: hours on two cores
 	@"$(bin)/python" -m tests.costs $$TESTS

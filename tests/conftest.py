@@ -22,6 +22,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import date
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -266,13 +267,13 @@ def told(request: pytest.FixtureRequest) -> Callable[[str], None]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--finished", action="store_true", help="of drafts of puzzles, also what they may lack yet")
-    parser.addoption("--slice", help="only cheap tests, and this slice of the dear ones: a number, or 'now'")
+    parser.addoption("--slice", help="only cheap tests, and a slice of the dear ones: a number, 'now' or 'all'")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Started in the background of a shell, a run and all that it starts would ignore Ctrl-C, which tests send."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    if config.option.slice:
+    if config.option.slice not in (None, "all"):
         now = config.option.slice == "now"
         here = slices.commits() if now else int(config.option.slice), sorted(slices.changed())
         config.stash[SLICE] = getattr(config, "workerinput", {}).get("slice", here)
@@ -299,7 +300,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """What tests have told, and what to install for those that were skipped."""
+    """What tests have told, which slices have passed here, and what to install for those that were skipped."""
+    config, failed = terminalreporter.config, "failed" in terminalreporter.stats or "error" in terminalreporter.stats
+    if config.option.slice and config.cache and not hasattr(config, "workerinput"):
+        passed = config.cache.get("slices", {})
+        number = config.stash.get(SLICE, ("all",))[0]
+        if number == "all":
+            last = {slice: day for slice, day in passed.items() if slice != "all"}
+            told = ", ".join(f"{slice} on {day}" for slice, day in sorted(last.items(), key=lambda one: one[::-1]))
+            terminalreporter.write_line(f"slices that passed here before: {told or 'none'}")
+        if not failed and config.args_source.name != "ARGS":
+            config.cache.set("slices", passed | {str(number): f"{date.today()}"})
     reports = [r for kind in terminalreporter.stats.values() for r in kind if getattr(r, "when", "") == "call"]
     for sentence in sorted(text for report in reports for name, text in report.user_properties if name == TOLD):
         terminalreporter.write_line(sentence)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -262,8 +263,15 @@ def test_costs_are_renewed_for_what_was_measured_and_kept_of_the_rest(
     assert slices.read() == {"test_slices.py": {names[1]: {"": 4.0}}}
 
 
-def test_a_run_says_which_slice_it_is() -> None:
-    line = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--slice", "7", "-p", "no:cacheprovider"]
-    done = subprocess.run([*line, "tests/test_english.py"], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout
-    assert done.stdout.count("slice 7 (again: SLICE=7; all: make test-all)") == 1
+def test_a_run_says_which_slice_it_is_and_one_of_all_when_each_has_passed(tmp_path: Path) -> None:
+    """A run of some files alone is no slice."""
+    (tmp_path / "test_broken.py").write_text("def test_x(): assert 0")
+
+    def said(slice: str, *files: str) -> str:
+        line = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--slice", slice, "-o", f"cache_dir={tmp_path}"]
+        some = files or ("-o", f"testpaths=tests/test_english.py {tmp_path if slice == '9' else ''}")
+        return subprocess.run([*line, *some], cwd=ROOT, capture_output=True, text=True, check=False).stdout
+
+    assert said("7").count("slice 7 (again: SLICE=7; all: make test-all)") == 1
+    assert "1 failed" in said("9") and "1 passed" in said("8", "tests/test_english.py::test_each_rule_finds_something")
+    assert re.search(r"slices that passed here before: 7 on 20\d\d-\d\d-\d\d$", said("all"), re.MULTILINE)

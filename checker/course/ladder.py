@@ -42,10 +42,7 @@ LADDER = (
     Rung("w2", "row_sum", "Row sums", helps="before p1, if strides or sums are new to you"),
     Rung("w3", "transpose", "The transpose", helps="before p4, if tiles of a matrix are new to you"),
     Rung(
-        "p1",
-        "naive_softmax",
-        "Naive softmax",
-        gives="Each row has a program, and you decide what its padding holds.",
+        "p1", "naive_softmax", "Naive softmax", gives="Each row has a program, and you decide what its padding holds."
     ),
     Rung(
         "p2",
