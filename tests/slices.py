@@ -30,11 +30,11 @@ COSTS = Path(__file__).with_name("costs.json")
 DEAR = 0.2  # CPU seconds; a function that costs more, for some puzzle, stands in the file
 LEAST = 0.0625  # CPU seconds: less is as little as this
 SLICES = 10  # of a file's dear tests at least: so many commits run all of them
-LONGEST = 6.0  # CPU seconds of a file's slice
+LONGEST = 4.0  # CPU seconds of a file's slice
 MUCH = 2.0  # CPU seconds of what the tests of a file share: more stands in the file
 SHORT = 2.0  # CPU seconds of a test that stands for its file where no other one's turn has come
 SHARED = "fixtures"  # of a file, in the place of a function: what its tests share, once
-CHANGED = 40.0  # CPU seconds of those of what has changed
+CHANGED = 30.0  # CPU seconds of those of what has changed
 IDS = {rung.id for rung in ladder.LADDER}
 
 
