@@ -302,7 +302,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """What tests have told, which slices have passed here, and what to install for those that were skipped."""
     config, failed = terminalreporter.config, "failed" in terminalreporter.stats or "error" in terminalreporter.stats
-    if config.option.slice and config.cache and not hasattr(config, "workerinput"):
+    if config.option.slice and hasattr(config, "cache") and not hasattr(config, "workerinput"):
         passed = config.cache.get("slices", {})
         number = config.stash.get(SLICE, ("all",))[0]
         if number == "all":
