@@ -126,7 +126,8 @@ def _plain_signs(error: UnicodeError) -> tuple[str, int]:
 
 
 def _stop(number: int, frame: object) -> None:
-    """Turn SIGTERM and SIGHUP into an orderly end, so that the box is taken down."""
+    """Turn the first SIGTERM or SIGHUP into an orderly end, which takes the box down and no second one disturbs."""
+    signal.signal(number, signal.SIG_IGN)
     raise Ended(128 + number)
 
 

@@ -43,11 +43,13 @@ def ran(course: Course, verb: str, puzzle: str) -> tuple[int, str, str]:
     )
     assert child.stdout is not None
     said = ""
-    for line in child.stdout:
-        said += line
-        if "Ctrl-C ends this." in line:
-            child.terminate()
-    return child.wait(30), said, course.progress
+    with child:
+        for line in child.stdout:
+            said += line
+            if "Ctrl-C ends this." in line:
+                child.terminate()
+                break  # what follows depends on where the signal met it
+    return child.returncode, said, course.progress
 
 
 def hand_in(folder: Path) -> None:

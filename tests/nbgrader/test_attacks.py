@@ -24,4 +24,5 @@ def test_no_attacker_gains_a_point_and_the_batch_goes_on(course: Course, attacks
     assert done.status == 0, done.said
     scores = course.scores()
     assert scores[last] == 100
-    assert {name: scores[name] for name in names} == dict.fromkeys(names, 0)
+    by_hand = {name for name in names if not name.startswith("p1")}  # kernels of another puzzle than the notebook's
+    assert {name: scores[name] for name in names} == {name: "needs grading" if name in by_hand else 0 for name in names}
