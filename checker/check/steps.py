@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -18,9 +19,11 @@ from checker.box.parent import Box, BoxResult, Lent, Pass
 from checker.box.protocol.fitting import smallest_tiles, tile
 from checker.box.protocol.launch import Launch
 from checker.box.protocol.records import MEMORY, TILE
+from checker.box.protocol.results import LaunchResult
 from checker.box.protocol.supported import untried
+from checker.check.difference import beside
 from checker.check.lent import lent
-from checker.check.running import of_another, program_of, run_in
+from checker.check.running import box_of, of_another, program_of, run_in
 from checker.check.terms import Outcome, Terms, device_of
 from checker.course.case import Case, for_gpu, numbered
 from checker.course.clean import cleaned
@@ -29,6 +32,7 @@ from checker.course.verdict import Finding, Run, Status, Verdict
 from checker.judge.ahead import expected_ahead
 from checker.judge.asked import half_of, launch_of, runs_of, steps_of
 from checker.judge.compiled import compilations, compile_findings, compile_remarks, jobs, only_in_half, without_half
+from checker.judge.difference.comparison import is_right
 from checker.judge.endings import ended, malformed
 from checker.judge.errors import error_finding
 from checker.judge.evidence import Evidence, locator
@@ -122,6 +126,8 @@ class Check:
                 result = run_in(box, (program.source, list(program.kernels), plan.launches, plan.passes), others)
                 evidence = self._evidence(plan, result)
                 verdict = self._judged(puzzle, program, plan, evidence, result)
+            if not (unseen or program.atomics or verdict.accepted):
+                verdict = self._beside_the_solution(box, program, verdict, evidence)
             if verdict.earned:  # what does not compile scores 0, unless that is so in half precision alone
                 verdict = self._with_compiled(verdict, compiler)
         if others and verdict.accepted:
@@ -305,6 +311,25 @@ class Check:
             if one.left_out:
                 what = "free memory" if one.left_out == MEMORY else "room for such tiles"
                 yield f"this GPU has not enough {what} for: {one.case.name}."
+
+    def _beside_the_solution(
+        self, box: Box | Alone | Here, program: Program, verdict: Verdict, evidence: list[Evidence]
+    ) -> Verdict:
+        """The verdict with where the kernel of its first finding differs from the solution, if it is about a launch."""
+
+        def run(text: str, launches: list[Launch]) -> Mapping[int, LaunchResult]:
+            order: Pass = [(n, range(one.programs)) for n, one in enumerate(launches)]
+            with box_of(self.terms.limits, self.terms.host) if isinstance(box, Alone) else nullcontext(box) as again:
+                return again.run(text, list(program.kernels), launches, [order]).passes[0].results
+
+        about = verdict.findings[0].where.case_id if verdict.findings else None
+        kernel = next((one.case.kernel for one in evidence if one.case.id == about), None)
+        if kernel is None:
+            return verdict
+        own = evidence if self.practice else ()
+        known = {one.case.id: is_right(self.puzzle, one.case, one.result) for one in own if one.case.kernel == kernel}
+        findings = beside(self.puzzle, program, kernel, verdict.findings, known, self.where, run)
+        return replace(verdict, findings=findings)
 
     def _with_compiled(self, verdict: Verdict, compiler: Compiler) -> Verdict:
         """The verdict with what the compiler made of the kernels."""

@@ -32,10 +32,10 @@ ROOT = _root()
 
 
 def code(room: Path) -> list[Path]:
-    """What a room of the checker is made of, in order: modules, and words beside them. Or a file by itself."""
+    """What a room of the checker is made of, in order: modules, words and numbers beside them. Or a file by itself."""
     if not room.is_dir():
         return [room]
-    return sorted(path for path in room.rglob("*") if path.suffix in (".py", ".md") and path.is_file())
+    return sorted(path for path in room.rglob("*") if path.suffix in (".py", ".md", ".npz") and path.is_file())
 
 
 def script(puzzle_id: str, root: Path = ROOT, language: str = ENGLISH) -> Path:

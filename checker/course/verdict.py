@@ -79,6 +79,56 @@ class ErrorMap:
 
 
 @dataclass(frozen=True)
+class Differs:
+    """Where a kernel first differs from the solution, in one launch, and whether that is all that is wrong.
+
+    `what`: "name", "left" of a name that an iteration does not assign, "load", "store", "loop", or "stored" if nothing
+    differs but what a store takes.
+    """
+
+    what: str
+    line: int | None  # of the file, or within the cell; None: it never does what the solution's does
+    iteration: int | None  # of the innermost loop around the line, counted from 1
+    case: str
+    program: str
+    element: str  # that differs first; of loads and stores, the first and the last
+    name: str  # that it belongs to
+    yours: str = ""
+    right: str = ""
+    proven: bool = False  # with the solution's value of this one name, the kernel is right
+    more: bool = False  # with the solution's value of this name, it is still wrong
+
+    @property
+    def sentence(self) -> str:
+        """What differs, in numbers."""
+        line = f"Line {self.line}" + (f", iteration {self.iteration} of its loop," if self.iteration else "")
+        if self.what == "name":
+            return f"{line} makes {self.element} {self.yours}; in the solution it is {self.right}."
+        if self.what == "left":
+            loop = f"Iteration {self.iteration} of the loop in line {self.line}"
+            return f"{loop} leaves {self.element} {self.yours}; in the solution it is {self.right}."
+        if self.what == "loop":
+            return f"The loop in line {self.line} makes {self.yours} iterations; in the solution it makes {self.right}."
+        if self.what == "stored":
+            return f"Line {self.line} stores {self.element} as {self.yours}; in the solution it is {self.right}."
+        verb = "loads" if self.what == "load" else "stores"
+        if self.line is None:
+            return f"In {self.program}, the solution {verb} {self.element}, and your kernel never does."
+        return f"{line} {verb} {self.element}; in {self.program} the solution never does."
+
+    @property
+    def proof(self) -> str:
+        """What is known of the rest, if anything is."""
+        if self.what == "stored":
+            return "All names before it that could be compared hold what the solution's hold."
+        if self.proven:
+            return f"With the solution's {self.name} in its place, all the rest of your kernel is right."
+        if self.more:
+            return f"With the solution's {self.name} in its place, the result is still wrong: there is more to mend."
+        return ""
+
+
+@dataclass(frozen=True)
 class Finding:
     """One located observation, in words a student understands."""
 
@@ -92,6 +142,8 @@ class Finding:
     error_map: ErrorMap | None = None  # if it is about wrong values
     named: bool = True  # it says what is wrong; False: only where
     question: str = ""  # what to find out first
+    differs: Differs | None = None  # from the solution, if that is known
+    certain: bool = True  # its name fits finite numbers; False: only NaN, infinities and zeros
     withheld: bool = False  # the hint: a learner gets it when the finding is seen again
 
     def worded(self, change: Callable[[str], str]) -> Finding:

@@ -74,6 +74,14 @@ class Models:
         ]
         return round(float(np.mean(shares)), 1) if shares else 0.0  # last digits differ between machines
 
+    def in_numbers(self, sign: Writes, item: Wrong) -> bool:
+        """Whether some wrong element is as predicted, and a number that says something: finite, and not 0."""
+        return any(
+            bool(np.any(agrees(p, item.outputs[n], item.expected[n]) & item.wrong[n] & np.isfinite(p) & (p != 0)))
+            for n, p in self.predicted(sign, item.case).items()
+            if n in item.wrong
+        )
+
     def refuted(self, sign: Writes, case: Case) -> bool:
         """Whether a kernel with this idea would have gone wrong in a case that came out right."""
         if case.id not in self.right:

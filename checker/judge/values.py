@@ -63,7 +63,8 @@ def _finding(models: Models, idea: Idea[Writes], explained: list[Wrong], where: 
     predicted = models.predicted(sign, best.case)
     place = best.place(where, sign.line, predicted)
     name = place.tensor or ""
-    return idea.finding(best.status, place, best.examples(name, predicted.get(name))[:2])
+    found = idea.finding(best.status, place, best.examples(name, predicted.get(name))[:2])
+    return replace(found, certain=any(models.in_numbers(sign, item) for item in explained))
 
 
 def _named_by(models: Models, items: list[Wrong], right: list[Case]) -> _Named:

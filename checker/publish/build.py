@@ -18,9 +18,11 @@ from checker.course.language import ENGLISH, LANGUAGES, speaking
 from checker.course.lesson import GAP, emptied, stubs_text
 from checker.course.localised import built, languages
 from checker.course.places import ROOT
+from checker.judge.difference.recordings import file_of, packed, unpacked
 from checker.publish.bundle import PAGES
 from checker.publish.hosted import hosted
 from checker.publish.pictures import example, pictures
+from checker.publish.recorded import alike, recorded
 from checker.publish.start import puzzle_table, start_notebook
 from checker.report.screen import plain
 from checker.report.terminal import report
@@ -86,6 +88,10 @@ def build(root: Path = ROOT) -> list[Path]:
             wanted[path] = made.encode()
         if text.count(GAP) >= len(puzzle.kernels):  # else its stubs have been filled in, marks and all
             wanted[places.stubs(puzzle_id, root / "checker")] = stubs_text(text, puzzle).encode()
+        path = file_of(puzzle_id, root / "checker")
+        launches = recorded(puzzle_id, root)
+        if launches and not (path.is_file() and alike(unpacked(path.read_bytes()), launches)):
+            wanted[path] = packed(launches)
     written = []
     for path, data in wanted.items():
         for old in places.earlier(path):  # another puzzle has taken its number

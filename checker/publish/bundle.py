@@ -20,7 +20,7 @@ TOP = (
     *("LICENSE", "Makefile", "pyproject.toml", "constraints.txt", ".gitignore", ".devcontainer/devcontainer.json"),
     *(f"locks/{layer}.txt" for layer in ("check", "plot", "lab")),
 )
-KINDS = {".py", ".md", ".sh", ".json", ".txt", ".js", ".css", ".html"}
+KINDS = {".py", ".md", ".npz", ".sh", ".json", ".txt", ".js", ".css", ".html"}
 FILES = ("author", "class_pages", "course", "grade", "grades", "progress", "rounds", "similar", "site")
 INSTRUCTORS = ("browser", "grading", "nbgrader", "publish", *(f"commands/{file}.py" for file in FILES))  # in checker/
 BACKGROUND = (

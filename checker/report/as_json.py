@@ -46,6 +46,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         **_fields(finding, ("title", "explanation", "question", "hint")),
         "where": _fields(finding.where, ("cell", "line", "case", "program", "tensor", "index")),
         "examples": finding.examples,
+        "differs": None if finding.differs is None else asdict(finding.differs),
         "error_map": None if finding.error_map is None else asdict(finding.error_map),
     }
 

@@ -36,4 +36,4 @@ def _named(finding: Finding) -> Finding:
     """A finding's name and place, without the reason, the values and the fix."""
     if finding.status in _OF_THE_FILE:
         return finding
-    return replace(finding, explanation="", question="", hint="", examples=(), error_map=None)
+    return replace(finding, explanation="", question="", hint="", examples=(), differs=None, error_map=None)

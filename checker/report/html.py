@@ -87,8 +87,8 @@ def _finding(verdict: Verdict, finding: Finding, links: Mapping[int, str]) -> It
         yield f'<div style="{_FAINT}">{place}</div>'
     if finding.where.source:
         yield _source(finding)
-    if finding.explanation:
-        yield _paragraph(finding.explanation)
+    for text in filter(None, (*words.differs(finding), finding.explanation)):
+        yield _paragraph(text)
     if finding.examples:
         yield _pre(finding.examples)
     if finding.error_map:

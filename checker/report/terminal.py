@@ -111,7 +111,7 @@ def _finding(verdict: Verdict, finding: Finding) -> Iterator[RenderableType]:
         yield _indented(Prose(place, style="cyan"))
     if finding.where.source:
         yield _source(finding)
-    for text in (finding.explanation, *finding.examples):
+    for text in (*words.differs(finding), finding.explanation, *finding.examples):
         if text:
             yield _indented(Prose(text))
     if finding.question:

@@ -155,6 +155,14 @@ def source(finding: Finding) -> list[tuple[int, str]]:
     return lines
 
 
+def differs(finding: Finding) -> tuple[str, ...]:
+    """Where the kernel differs from the solution, if the headline does not say that already."""
+    if finding.differs is None or finding.title == finding.differs.sentence:
+        return ()
+    case = "" if finding.differs.case == finding.where.case else f"That is with {finding.differs.case}."
+    return tuple(said(text) for text in (finding.differs.sentence, finding.differs.proof, case) if text)
+
+
 def shows_traffic(verdict: Verdict) -> bool:
     """Whether a report says what was moved or held: if all is right, or if that is what is wrong."""
     return verdict.accepted or any(one.status is Status.OVER_TRAFFIC for one in verdict.findings)

@@ -162,6 +162,7 @@ def _once(
 ) -> tuple[dict[str, Any], Memory, Sequence[bytes]]:
     """One launch; `scratch` is what the launch before has left in tensors of that kind."""
     from checker.box.inside import interpreter
+    from checker.box.inside.given import given
 
     launch = asked.launch
     tensors = [
@@ -183,6 +184,7 @@ def _once(
     answer: dict[str, Any] = {"launch": asked.number, "refused": None, "error": None}
     try:
         work.begin(launch.most_work)
+        given.begin(launch.given)
         arguments: dict[str, Any] = {tensor.name: interpreter.pointer(tensor) for tensor in memory.tensors}
         for name, (dtype, value) in launch.scalars.items():
             arguments[name] = interpreter.scalar(value, dtype)

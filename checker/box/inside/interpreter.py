@@ -19,9 +19,11 @@ import triton.language as tl
 from triton.runtime import interpreter
 
 from checker.box.inside import bfloat16, language, patches, reached, waiting
+from checker.box.inside.given import given
 from checker.box.inside.memory import ADDRESS_BITS, BoxTensor, Memory
 from checker.box.inside.running import running
 from checker.box.inside.stepping import block, other
+from checker.box.protocol.launch import GIVEN
 from checker.box.protocol.records import is_size
 from checker.box.protocol.steps import Value
 
@@ -70,7 +72,7 @@ def load_kernels(path: str, source: str, names: Iterable[str]) -> dict[str, Any]
     waiting.hand_over(functions)
     for definition in functions.body:
         definition.decorator_list = []
-    namespace |= {reached.NAME: running.enter, reached.COUNTED: running.counted}
+    namespace |= {reached.NAME: running.enter, reached.COUNTED: running.counted, GIVEN: given.value}
     rewritten = interpreter.ASTTransformer().visit(language.rewritten(functions))
     plain: dict[str, Any] = {}
     exec(compile(ast.fix_missing_locations(rewritten), path, "exec"), namespace, plain)

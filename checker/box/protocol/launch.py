@@ -14,6 +14,7 @@ from checker.box.protocol.records import OPERATION
 
 SMALL = 1 << 30  # bytes; a launch of less fits into every GPU, and a runner that says otherwise is not believed
 CONSTEXPR = "constexpr"
+GIVEN = "__given__"  # what a name is given is the result of this: called with the name and its own value
 DIVISOR = 16  # Triton notes which integers are multiples of it
 _POINTERS = {"float32": "*fp32", "float16": "*fp16", "bfloat16": "*bf16", "int32": "*i32", "int64": "*i64"}
 _SCALARS = {"float32": "fp32", "int32": "i32", "int64": "i64"}
@@ -81,6 +82,7 @@ class Launch:
     resident: int = 0  # programs that run at the same time, if they wait for each other; 0: all of them
     in_a_row: int = 1  # launches, of which the last is told; scratch keeps its values from one to the next
     most_steps: int = 0  # that are recorded; 0: none are
+    given: Mapping[str, Mapping[str, Sequence[Any]]] = field(default_factory=dict)  # values: see `inside.given`
     asked: Mapping[str, str] = field(default_factory=dict)  # of a whole file: what is called, how, and on what layout
     tf32: bool = False  # tl.dot multiplies fp32 as a GPU does, which keeps 11 binary digits of each factor
     options: Mapping[str, int] = field(default_factory=dict)  # on a GPU: num_warps, num_stages, if not Triton's own

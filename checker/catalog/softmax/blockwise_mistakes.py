@@ -122,9 +122,9 @@ BLOCKWISE = (
     idea("max-forgotten-in-result", by_passes(m_in_result=np.zeros_like)),
     idea(
         "subtracted-too-late",
-        *(by_passes(term=late, result=late) for late in LATE),
-        *(by_passes(term=late) for late in LATE),
-        *(by_passes(result=late) for late in LATE),
+        *(by_passes(term=late, result=late).at(Part.RATIO_OF_EXPONENTIALS, needed=True) for late in LATE),
+        *(by_passes(term=late).at(Part.RATIO_OF_EXPONENTIALS, needed=True) for late in LATE),
+        *(by_passes(result=late).at(Part.RATIO_OF_EXPONENTIALS, needed=True) for late in LATE),
     ),
     idea(
         "subtracted-outside",

@@ -9,7 +9,7 @@ import numpy as np
 from checker.catalog.numbers import exp32, rounded
 from checker.catalog.softmax.reference import row_input, softmax
 from checker.course.case import Array, Case
-from checker.course.misconception import Part, Writes
+from checker.course.misconception import Access, Part, Writes
 from checker.course.words import Ideas
 
 idea = Ideas(__file__)
@@ -54,8 +54,8 @@ RESULTS = (
     ),
     idea(
         "sum-for-its-logarithm",
-        y_is(lambda x, _: exp32(shifted(x) - total(exp32(shifted(x))))),
-        y_is(lambda x, _: exp32(x - total(exp32(x)))),
+        y_is(lambda x, _: exp32(shifted(x) - total(exp32(shifted(x))))).at(Access("y_ptr", store=True)),
+        y_is(lambda x, _: exp32(x - total(exp32(x)))).at(Access("y_ptr", store=True)),
     ),
     idea("log-softmax", y_is(lambda x, _: shifted(x) - np.log(total(np.exp(shifted(x)))))),
     idea("no-exponential", y_is(lambda x, _: x / total(np.exp(x)))),

@@ -1,0 +1,90 @@
+"""Beside the solution: run a wrong kernel again on recorded launches, say where it first differs, and prove it.
+
+It begins when the verdict is fixed: what it finds is words, and changes no points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from checker.box.exchange import TooBusy
+from checker.box.processes import BoxFailed
+from checker.box.protocol.launch import Launch
+from checker.box.protocol.results import LaunchResult
+from checker.box.protocol.steps import MOST_STEPS
+from checker.course.case import Case
+from checker.course.puzzle import Puzzle
+from checker.course.verdict import Finding, Status
+from checker.judge.asked import launch_of
+from checker.judge.difference.comparison import Compared, compared, is_right
+from checker.judge.difference.recordings import cases_of, recordings
+from checker.judge.difference.taps import tapped
+from checker.judge.difference.told import to_tell, told
+from checker.judge.evidence import Locator
+from checker.judge.text.roles import Code
+from checker.submission.extract import Program
+
+OF_VALUES = frozenset({Status.WRONG, Status.NOT_A_NUMBER})
+MOST_RIGHT = 2  # launches that are compared to tell style from mistakes
+Run = Callable[[str, list[Launch]], Mapping[int, LaunchResult]]  # a text and launches of it
+
+
+def beside(
+    puzzle: Puzzle,
+    program: Program,
+    kernel: str,
+    findings: tuple[Finding, ...],
+    known: Mapping[int, bool],
+    where: Locator,
+    run: Run,
+) -> tuple[Finding, ...]:
+    """Return the findings, the first one with where its kernel differs from the solution, if that can be told.
+
+    `known`: whether launches of practice came out right, by the ids of their cases, as far as they have run.
+    """
+    if findings[0].status not in OF_VALUES:
+        return findings
+    try:
+        seen = _compared(puzzle, program, kernel, known, run)
+        cure = _cure(puzzle, program, seen, run) if seen else ""
+    except (BoxFailed, TooBusy):  # the verdict stands without it
+        return findings
+    first = seen and to_tell(seen, cure)
+    if not (seen and first):
+        return findings
+    others = (one for one in findings[1:] if one.certain or not cure)  # one thing is wrong, and that is proven
+    return (told(findings[0], seen, first, cure, where), *others)
+
+
+def _compared(puzzle: Puzzle, program: Program, kernel: str, known: Mapping[int, bool], run: Run) -> Compared | None:
+    """The kernel on recorded launches: the first one that is wrong, and some that are right."""
+    recorded = {one.case: one for one in recordings(puzzle.id).get(kernel, ())}
+    cases = _telling([case for case in cases_of(puzzle, kernel) if case.name in recorded], known)
+    results = run(program.source, [replace(launch_of(case, puzzle), most_steps=MOST_STEPS) for case in cases])
+    if len(results) < len(cases):
+        return None
+    launches = [(case, recorded[case.name], results[n]) for n, case in enumerate(cases)]
+    return compared(puzzle, program.source, Code(program.kernels[kernel]), launches)
+
+
+def _telling(cases: list[Case], known: Mapping[int, bool]) -> list[Case]:
+    """Those that are worth running: all, or of those that are known one that is wrong and some that are right."""
+    if not all(case.id in known for case in cases):
+        return cases
+    wrong = [case for case in cases if not known[case.id]][:1]
+    return [*wrong, *[case for case in cases if known[case.id]][:MOST_RIGHT]] if wrong else []
+
+
+def _cure(puzzle: Puzzle, program: Program, seen: Compared, run: Run) -> str:
+    """The first name that, with the solution's values, makes the kernel right; none: nothing.
+
+    Each is tried in a process of its own, which gets the values of this one name.
+    """
+    text = tapped(program.source, seen.case.kernel) if seen.candidates else ""
+    for name in seen.candidates:
+        seen.tried.append(name)
+        launch = replace(launch_of(seen.case, puzzle), given=seen.given(name))
+        if is_right(puzzle, seen.case, run(text, [launch]).get(0)):
+            return name
+    return ""

@@ -1,0 +1,95 @@
+"""A submission beside the solution, launch by launch: what differs, and which of that explains what came out wrong.
+
+A difference alone may be style. So it counts if a launch that came out right does not have it, or if it is exact, or if
+it is proven: the kernel is right once that name holds what the solution's holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from checker.box.protocol.results import LaunchResult
+from checker.course.case import Case
+from checker.course.puzzle import Puzzle
+from checker.judge.compare import wrong_elements
+from checker.judge.difference.events import Kind, Numbers, Programs, events_of, shape_of_loops
+from checker.judge.difference.first import Difference, differences, exact, paired, values
+from checker.judge.difference.recordings import Recorded
+from checker.judge.evidence import written_tensors
+from checker.judge.text.roles import Code
+from checker.judge.wrong import Wrong, wrong_outputs
+
+MOST_TRIED = 5  # names whose values of the solution are tried
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """The first recorded launch that came out wrong, and how it differs from the solution's."""
+
+    case: Case
+    wrong: Wrong | None  # None: what is stored is right, and some elements are not stored
+    yours: Programs
+    right: Recorded
+    names: dict[str, str]  # the solution's name for each of yours
+    every: list[Difference]  # in order of time, from the program on that stored the first wrong element
+    telling: list[Difference]  # of these, what no launch that came out right has
+    same_loops: bool
+    tried: list[str] = field(default_factory=list)
+
+    @property
+    def candidates(self) -> list[str]:
+        """Names that may be where the fault is, the earliest first."""
+        return list(dict.fromkeys(one.name for one in self.every if one.kind is Kind.NAME))[:MOST_TRIED]
+
+    def given(self, name: str) -> dict[str, dict[str, list[list[float] | float | None]]]:
+        """Return the solution's values of one name, as a launch takes them."""
+        other = self.names[name]
+
+        def plain(numbers: Numbers | None) -> list[float] | float | None:
+            return None if numbers is None else numbers.tolist()
+
+        of = {program: values(own, self.right.programs[program], name, other) for program, own in self.yours.items()}
+        return {name: {str(program): [plain(one) for one in every] for program, every in of.items()}}
+
+
+def compared(
+    puzzle: Puzzle, source: str, code: Code, launches: Sequence[tuple[Case, Recorded, LaunchResult]]
+) -> Compared | None:
+    """Return what recorded launches of one kernel show; None if they cannot show anything."""
+    if not launches or any(result.error or result.refused for _, _, result in launches):
+        return None
+    kernel, loops = launches[0][0].kernel, launches[0][1].loops
+    ran = [(right, events_of(source, case, result)) for case, right, result in launches]
+    if not all(own.keys() == right.programs.keys() for right, own in ran):
+        return None
+    fine = [is_right(puzzle, case, result) for case, _, result in launches]
+    if all(fine):
+        return None
+    first = fine.index(False)
+    (case, right, result), (_, yours) = launches[first], ran[first]
+    wrong = wrong_outputs(case, puzzle.expected(case), result, code)
+    if wrong is not None and wrong.undefined:
+        return None
+    good = [one for one, is_fine in zip(ran, fine, strict=True) if is_fine]
+    names: dict[str, str] = {}
+    for other, own in (*good, ran[first]):
+        for name, partner in paired(own, other.programs).items():
+            if partner not in names.values():
+                names.setdefault(name, partner)
+    style = {(d.kind, d.name) for other, own in good for d in differences(own, other.programs, names, own)}
+    stored = wrong and wrong.stored[wrong.first]
+    order = [stored.program] if stored else []
+    every = differences(yours, right.programs, names, [*order, *(one for one in yours if one not in order)])
+    telling = [one for one in every if (one.kind, one.name) not in style and (good or exact(one))]
+    return Compared(case, wrong, yours, right, names, every, telling, shape_of_loops(source, kernel) == loops)
+
+
+def is_right(puzzle: Puzzle, case: Case, result: LaunchResult | None) -> bool:
+    """Return whether a launch ran to its end, and all of its outputs are right."""
+    if result is None or result.error or result.refused:
+        return False
+    expected = puzzle.expected(case)
+    return not any(np.any(wrong_elements(result.tensors[name], expected[name])) for name in written_tensors(case))

@@ -1,0 +1,136 @@
+"""What each program of a launch did, in order: names that got a value, loads, stores, and loops that ended."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+import numpy.typing as npt
+
+from checker.box.protocol.results import AccessLog, LaunchResult
+from checker.box.protocol.steps import Step, Steps
+from checker.course.case import Case
+
+Place = tuple[int, ...]
+Numbers = npt.NDArray[np.float64]
+Elements = npt.NDArray[np.int64]
+FLOATS = frozenset({"float", "fp16", "bf16", "fp32", "fp64"})
+
+
+class Kind(str, Enum):
+    """What an event is."""
+
+    NAME = "name"
+    LOAD = "load"
+    STORE = "store"
+    LOOP = "loop"  # has ended
+    LEFT = "left"  # no event: an iteration leaves a name as it was
+    STORED = "stored"  # no event: a store that alone differs
+
+
+@dataclass(frozen=True, eq=False)
+class Event:
+    """One thing that a program did.
+
+    `place` tells where in time, without lines: how many loops have begun there, then, within a loop, its iteration, how
+    many loops have begun in that one, and so on. So it is (0,) before the first loop, (1, 2, 0) in the third iteration
+    of it, and (1,) after it.
+    """
+
+    kind: Kind
+    place: Place
+    name: str  # that was assigned; of a load or store, the tensor's parameter
+    line: int  # 0: of the solution, whose lines nobody is shown
+    numbers: Numbers | None = None  # of a name; of a loop, its iterations
+    elements: Elements | None = None  # loaded or stored: their numbers in the dense tensor, each once
+
+
+Programs = Mapping[int, Sequence[Event]]  # by program
+
+
+def events_of(source: str, case: Case, result: LaunchResult) -> dict[int, list[Event]]:
+    """Return what each program did; nothing if the launch was not recorded to its end."""
+    if result.steps is None or not result.steps.whole:
+        return {}
+    loops = _loops(source, case.kernel)
+    by_program: defaultdict[int, list[Step]] = defaultdict(list)
+    for step in result.steps.steps:
+        by_program[step.program].append(step)
+    names = list(case.tensors)
+    return {program: list(_events(own, result.steps, result.log, loops, names)) for program, own in by_program.items()}
+
+
+def shape_of_loops(source: str, kernel: str) -> str:
+    """Return how the loops of a kernel are nested: `()(())` are one loop, and one around another."""
+    ends, shape = list[int](), ""
+    for line, end in sorted(_loops(source, kernel).items()):
+        while ends and line > ends[-1]:
+            shape += ")"
+            ends.pop()
+        shape += "("
+        ends.append(end)
+    return shape + ")" * len(ends)
+
+
+def _loops(source: str, kernel: str) -> dict[int, int]:
+    """The first and the last line of each loop of a kernel."""
+    functions = (one for one in ast.parse(source).body if isinstance(one, ast.FunctionDef) and one.name == kernel)
+    nodes = (node for function in functions for node in ast.walk(function))
+    return {node.lineno: node.end_lineno or node.lineno for node in nodes if isinstance(node, ast.For | ast.While)}
+
+
+@dataclass
+class _Level:
+    """A loop that has begun, or the kernel's own body, and where it is."""
+
+    first: int
+    last: int
+    iteration: int = -1
+    begun: int = 0  # loops within it, in this iteration
+
+
+def _events(
+    steps: Sequence[Step], recorded: Steps, log: AccessLog, loops: Mapping[int, int], names: Sequence[str]
+) -> Iterator[Event]:
+    """The events of one program. Names that a function of the submission's own holds are left out."""
+    levels = [_Level(0, 1 << 31)]
+    starts = np.concatenate(([0], np.cumsum(log.distinct)))
+
+    for step in steps:
+        if step.depth == 0:
+            while not levels[-1].first <= step.line <= levels[-1].last:
+                yield _ended(levels)
+            if step.line in loops and (len(levels) == 1 or levels[-1].first != step.line):
+                levels[-1].begun += 1
+                levels.append(_Level(step.line, loops[step.line]))
+            if step.line == levels[-1].first:
+                levels[-1].iteration += 1
+                levels[-1].begun = 0
+        for access in step.accesses:
+            if access.record >= 0:
+                elements = log.elements[starts[access.record] : starts[access.record + 1]].astype(np.int64)
+                name = names[int(log.tensor[access.record])]
+                yield Event(
+                    Kind.STORE if access.store else Kind.LOAD, _place(levels), name, step.line, elements=elements
+                )
+        if step.depth == 0:
+            for name, at in step.changed.items():
+                value = recorded.values[at]
+                if value.type in FLOATS and value.numbers is not None:
+                    yield Event(Kind.NAME, _place(levels), name, step.line, value.numbers)
+    while len(levels) > 1:
+        yield _ended(levels)
+
+
+def _ended(levels: list[_Level]) -> Event:
+    """The end of the innermost loop: its head was looked at once more than it was gone through."""
+    loop = levels.pop()
+    return Event(Kind.LOOP, _place(levels), "", loop.first, np.array(float(max(loop.iteration, 0))))
+
+
+def _place(levels: Sequence[_Level]) -> Place:
+    return (levels[0].begun, *(number for level in levels[1:] for number in (level.iteration, level.begun)))

@@ -1,0 +1,215 @@
+"""Where two launches of the same kernel's differ, in order of time: a pure function of what each of them did."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from checker.judge.difference.events import Elements, Event, Kind, Numbers, Place, Programs
+
+CLOSE = 1e-3  # of the largest number of a block: what is further apart differs
+# What the same thing is often called. A name's underscores and capitals do not count.
+_ALSO_CALLED = {
+    "s": "qk score scores sij",
+    "o": "acc oi out",
+    "p": "pij",
+    "dp": "dpij",
+    "ds": "dsij",
+    "m": "mi rowmax runningmax",
+    "l": "li rowsum denominator denom runningsum norm",
+    "mnew": "minew mijnew newm newmax",
+    "lnew": "linew newl",
+    "q": "qi",
+    "k": "kj",
+    "v": "vj",
+    "do": "doi",
+    "dk": "dkj",
+    "dv": "dvj",
+    "dq": "dqi",
+    "delta": "deltai",
+    "lse": "lsei",
+    "alpha": "correction rescale factor",
+}
+_USUAL = {other: name for name, others in _ALSO_CALLED.items() for other in others.split()}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One thing that a program does otherwise than the solution's."""
+
+    kind: Kind
+    program: int
+    place: Place
+    line: int  # 0: the program never does what the solution's does
+    name: str  # as the submission has it; of a load or store, the tensor's parameter
+    index: tuple[int, ...] = ()  # of the first number that differs
+    yours: float = 0.0
+    right: float = 0.0
+    elements: tuple[int, ...] = ()  # first and last that only one of them loads or stores
+
+
+def paired(yours: Programs, right: Programs) -> dict[str, str]:
+    """Return the solution's name for each of yours: the same, one used for the same, or one that holds the same."""
+    ours = _names(right)
+    found = {name: name for name in _names(yours) if name in ours}
+    for name in _names(yours):
+        usual = next((one for one in ours if one not in found.values() and _usual(one) == _usual(name)), None)
+        if name not in found and usual is not None:
+            found[name] = usual
+    for name in _names(yours):
+        if name not in found:
+            by_value = (one for one in ours if one not in found.values() and _holds(yours, name, right, one))
+            if (one := next(by_value, None)) is not None:
+                found[name] = one
+    return found
+
+
+def differences(yours: Programs, right: Programs, names: Mapping[str, str], order: Iterable[int]) -> list[Difference]:
+    """Return all differences, program by program in this order, and in each in order of time.
+
+    `names`: the solution's name for each of yours.
+    """
+    return [one for program in order if program in right for one in _of_program(program, yours, right, names)]
+
+
+def exact(difference: Difference) -> bool:
+    """Return whether it is one of elements or iterations, which no tolerance and no name decides."""
+    return difference.kind not in (Kind.NAME, Kind.LEFT)
+
+
+def values(yours: Sequence[Event], right: Sequence[Event], name: str, other: str) -> list[Numbers | None]:
+    """Return for each time that a program of yours assigns `name` what the solution's holds there; None where unknown.
+
+    Only the last value of an iteration is compared with the solution's last one.
+    """
+    there = _last(right)
+    last = {id(event) for event in _last(yours).values()}
+    found: list[Numbers | None] = []
+    for event in yours:
+        if event.kind is Kind.NAME and event.name == name:
+            partner = there.get((event.place, other)) if id(event) in last else None
+            fitting = partner and _fitting(event.numbers, partner.numbers)
+            found.append(fitting[1] if fitting else None)
+    return found
+
+
+def _of_program(program: int, yours: Programs, right: Programs, names: Mapping[str, str]) -> Iterator[Difference]:
+    mine, theirs = yours.get(program, ()), right[program]
+    there, last = _last(theirs), {id(event) for event in _last(mine).values()}
+    loops = {event.place: event for event in theirs if event.kind is Kind.LOOP}
+    touched = {kind: _touched(theirs, kind) for kind in (Kind.LOAD, Kind.STORE)}
+    ends = {event.place: n for n, event in enumerate(mine)}  # an iteration's last event
+    held: dict[str, Event] = {}
+    for n, event in enumerate(mine):
+        if event.kind is Kind.NAME:
+            held[event.name] = event
+            partner = there.get((event.place, names.get(event.name, "")))
+            if partner is not None and id(event) in last and (apart := _apart(event.numbers, partner.numbers)):
+                yield Difference(event.kind, program, event.place, event.line, event.name, *apart)
+        elif event.kind is Kind.LOOP:
+            loop = loops.get(event.place)
+            if loop is not None and loop.numbers != event.numbers:
+                counts = float(event.numbers or 0), float(loop.numbers or 0)
+                yield Difference(event.kind, program, event.place, event.line, "", (), *counts)
+        elif event.elements is not None:
+            only = np.setdiff1d(event.elements, touched[event.kind].get(event.name, ()))
+            if only.size:
+                both = int(only[0]), int(only[-1])
+                yield Difference(event.kind, program, event.place, event.line, event.name, elements=both)
+        if ends[event.place] == n and len(event.place) > 1:
+            yield from _left(program, event.place, mine, held, there, names)
+    for kind in (Kind.LOAD, Kind.STORE):
+        own = _touched(mine, kind)
+        for name, elements in touched[kind].items():
+            never = np.setdiff1d(elements, own.get(name, ()))
+            if never.size:
+                yield Difference(kind, program, (), 0, name, elements=(int(never[0]), int(never[-1])))
+
+
+def _left(
+    program: int,
+    place: Place,
+    mine: Sequence[Event],
+    held: Mapping[str, Event],
+    there: Mapping[tuple[Place, str], Event],
+    names: Mapping[str, str],
+) -> Iterator[Difference]:
+    """Names that an iteration does not assign, and that the solution's does."""
+    loop = next((one.line for one in mine if one.kind is Kind.LOOP and one.place == place[:-2]), 0)
+    for name, event in held.items():
+        partner = there.get((place, names.get(name, "")))
+        if event.place != place and partner is not None and (apart := _apart(event.numbers, partner.numbers)):
+            yield Difference(Kind.LEFT, program, place, loop, name, *apart)
+
+
+def _touched(events: Iterable[Event], kind: Kind) -> dict[str, Elements]:
+    """All elements of each tensor that are loaded, or stored."""
+    found: dict[str, list[Elements]] = {}
+    for event in events:
+        if event.kind is kind and event.elements is not None:
+            found.setdefault(event.name, []).append(event.elements)
+    return {name: np.unique(np.concatenate(every)) for name, every in found.items()}
+
+
+def _last(events: Iterable[Event]) -> dict[tuple[Place, str], Event]:
+    """What each name held at the end of each iteration."""
+    return {(event.place, event.name): event for event in events if event.kind is Kind.NAME}
+
+
+def _names(programs: Programs) -> list[str]:
+    every = (event.name for events in programs.values() for event in events if event.kind is Kind.NAME)
+    return list(dict.fromkeys(every))
+
+
+def _usual(name: str) -> str:
+    plain = re.sub("[^a-z]", "", name.lower())
+    return _USUAL.get(plain, plain)
+
+
+def _holds(yours: Programs, name: str, right: Programs, other: str) -> bool:
+    """Whether two names hold the same wherever both have a value, and not only what many have."""
+    telling: set[Place] = set()
+    for program in yours.keys() & right.keys():
+        there = _last(right[program])
+        for (place, own), event in _last(yours[program]).items():
+            if own != name or (partner := there.get((place, other))) is None:
+                continue
+            if _fitting(event.numbers, partner.numbers) is None or _apart(event.numbers, partner.numbers):
+                return False
+            telling |= set() if _plain(event.numbers) else {place}
+    return len(telling) > 1 or any(len(place) == 1 for place in telling)  # one iteration alone may be chance
+
+
+def _plain(numbers: Numbers | None) -> bool:
+    """Whether a block says little: all its numbers are 0, 1, infinite or no numbers."""
+    return numbers is None or bool(np.all(~np.isfinite(numbers) | np.isin(numbers, (0.0, 1.0))))
+
+
+def _fitting(yours: Numbers | None, right: Numbers | None) -> tuple[Numbers, Numbers] | None:
+    """Both blocks in the same form, if they can be compared: sides of 1 do not count, and one may be transposed."""
+    if yours is None or right is None:
+        return None
+    a, b = np.squeeze(yours), np.squeeze(right)
+    if a.shape == b.shape:
+        return a, b
+    if a.ndim == b.ndim == 2 and a.T.shape == b.shape:
+        return a, b.T
+    return (a, np.broadcast_to(b, a.shape)) if b.ndim == 0 else None
+
+
+def _apart(yours: Numbers | None, right: Numbers | None) -> tuple[tuple[int, ...], float, float] | None:
+    """(index of the first number that differs, yours, the solution's); None if they are as good as equal."""
+    fitting = _fitting(yours, right)
+    if fitting is None:
+        return None
+    a, b = fitting
+    finite = np.abs(b[np.isfinite(b)])
+    largest = float(finite.max()) if finite.size else 1.0
+    differs = ~np.isclose(a, b, rtol=CLOSE, atol=CLOSE * largest / 50 + 1e-30, equal_nan=True)
+    if not differs.any():
+        return None
+    index = tuple(int(at) for at in np.argwhere(differs)[0])
+    return index, float(a[index]), float(b[index])

@@ -1,0 +1,140 @@
+"""What the solution did in a few plain launches of practice: values alone, never its text.
+
+They lie beside this module, a file for each puzzle, and go wherever the checker goes. `checker build` makes them; a
+test makes them again and compares.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from checker.course import places
+from checker.course.case import Case, numbered
+from checker.course.puzzle import Puzzle
+from checker.judge.difference.events import Event, Kind, Programs
+
+FIRST = 2  # launches of a kernel, which are its plainest
+MOST_PROGRAMS = 8
+MOST_ELEMENTS = 8_500  # of all tensors of a launch
+SIDE = 16  # the least that a tile's side has for tl.dot
+
+
+@dataclass(frozen=True, eq=False)
+class Recorded:
+    """One launch of a solution: its case's name, how its loops are nested, and what its programs did."""
+
+    kernel: str
+    case: str
+    loops: str
+    programs: Programs
+
+
+def cases_of(puzzle: Puzzle, kernel: str) -> list[Case]:
+    """Return the launches of practice that are recorded: the first ones, and the smallest of each kind, in order."""
+    plain = [case for case in numbered(puzzle.cases(puzzle.draw())) if case.kernel == kernel and _plain(case)]
+    smallest: dict[str, Case] = {}
+    for case in sorted(plain, key=_size):
+        for kind in _kinds(case):
+            smallest.setdefault(kind, case)
+    chosen = {case.id for case in (*plain[:FIRST], *smallest.values())}
+    return [case for case in plain if case.id in chosen]
+
+
+def _plain(case: Case) -> bool:
+    numbers = [tensor for tensor in case.tensors.values() if tensor.values.dtype.kind == "f"]
+    return (
+        case.telling
+        and not (case.once or case.programs or case.resident)
+        and case.in_a_row == 1
+        and math.prod(case.grid) <= MOST_PROGRAMS
+        and _size(case) <= MOST_ELEMENTS
+        and all(tensor.type == "float32" for tensor in numbers)
+    )
+
+
+def _size(case: Case) -> int:
+    return sum(tensor.values.size for tensor in case.tensors.values())
+
+
+def _kinds(case: Case) -> set[str]:
+    """What others may not have: the properties that it proves, several heads, tiles with unequal sides."""
+    sides = {value for value in case.constexprs.values() if not isinstance(value, bool) and value >= SIDE}
+    several = {"heads"} if math.prod(case.grid[1:]) > 1 else set()
+    return {*case.proves, *several, *(["sides"] if len(sides) > 1 else [])} - {"traffic"}
+
+
+class _Blocks:
+    """Blocks of numbers, each kept once: many programs load the same tiles."""
+
+    def __init__(self, dtype: type[np.generic]) -> None:
+        self.dtype, self.at = dtype, dict[bytes, int]()
+
+    def place(self, numbers: npt.NDArray[Any] | None) -> int:
+        """The place of a block; -1: there is none."""
+        if numbers is None:
+            return -1
+        return self.at.setdefault(numbers.astype(self.dtype).tobytes(), len(self.at))
+
+
+def packed(launches: Iterable[Recorded]) -> bytes:
+    """Return the file of a puzzle."""
+    numbers, elements, told = _Blocks(np.float32), _Blocks(np.int32), []
+    for one in launches:
+        events = []
+        for program, own in one.programs.items():
+            for event in own:
+                shape = None if event.numbers is None else event.numbers.shape
+                steps = None if event.elements is None else np.diff(event.elements, prepend=0)
+                places = numbers.place(event.numbers), elements.place(steps)
+                events.append([program, event.kind.value, event.place, event.name, shape, *places])
+        told.append([one.kernel, one.case, one.loops, events])
+    file = io.BytesIO()
+    np.savez_compressed(
+        file,
+        told=np.frombuffer(json.dumps(told).encode(), np.uint8),
+        numbers=np.frombuffer(b"".join(numbers.at), np.float32),
+        elements=np.frombuffer(b"".join(elements.at), np.int32),
+        sizes=np.array([len(block) // 4 for block in (*numbers.at, *elements.at)]),
+        blocks=np.array(len(numbers.at)),
+    )
+    return file.getvalue()
+
+
+def unpacked(file: bytes) -> list[Recorded]:
+    """Return what was packed; numbers as fp32 holds them."""
+    with np.load(io.BytesIO(file)) as parts:
+        told, sizes, blocks = json.loads(parts["told"].tobytes()), parts["sizes"], int(parts["blocks"])
+        numbers = np.split(parts["numbers"].astype(np.float64), np.cumsum(sizes[:blocks]))
+        elements = np.split(parts["elements"].astype(np.int64), np.cumsum(sizes[blocks:]))
+    found = []
+    for kernel, case, loops, events in told:
+        programs: dict[int, list[Event]] = {}
+        for program, kind, place, name, shape, held, touched in events:
+            own = None if shape is None else numbers[held].reshape(shape)
+            of = None if touched < 0 else np.cumsum(elements[touched])
+            programs.setdefault(program, []).append(Event(Kind(kind), tuple(place), name, 0, own, of))
+        found.append(Recorded(kernel, case, loops, programs))
+    return found
+
+
+def file_of(puzzle_id: str, package: Path = places.PACKAGE) -> Path:
+    """Return where the recordings of a puzzle lie."""
+    return package / "judge" / "difference" / "recordings" / f"{puzzle_id}.npz"
+
+
+@cache
+def recordings(puzzle_id: str) -> Mapping[str, Sequence[Recorded]]:
+    """Return the recorded launches of each kernel of a puzzle; none where there is no file."""
+    path = file_of(puzzle_id)
+    every = unpacked(path.read_bytes()) if path.is_file() else []
+    return {one.kernel: [other for other in every if other.kernel == one.kernel] for one in every}

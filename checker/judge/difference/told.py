@@ -1,0 +1,90 @@
+"""What is said of a difference: the finding that a kernel has got, with it or in its place."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from checker.course.case import Case
+from checker.course.verdict import Differs, Finding, Status
+from checker.judge.difference.comparison import Compared
+from checker.judge.difference.events import Kind
+from checker.judge.difference.first import Difference
+from checker.judge.evidence import Locator, element_name, grid_position, program_name, tensor_name
+
+GENERIC = frozenset({"wrong-values", "not-a-number"})  # findings that say where wrong values are, and no more
+
+
+def to_tell(seen: Compared, cure: str) -> Difference | None:
+    """Return the difference to tell: of the name that cures, else the first one; if nothing differs, what is stored."""
+    if cure:
+        return next(one for one in seen.every if one.kind is Kind.NAME and one.name == cure)
+    if seen.telling:
+        return seen.telling[0]
+    if seen.every or not seen.same_loops or seen.wrong is None:
+        return None
+    name = seen.wrong.first
+    stored, index = seen.wrong.stored[name], seen.wrong.at(name)
+    if stored is None:
+        return None
+    number = int(np.ravel_multi_index(index, seen.wrong.outputs[name].shape))
+    yours, right = float(seen.wrong.outputs[name][index]), float(seen.wrong.expected[name].values[index])
+    return Difference(Kind.STORED, stored.program, (), stored.line, name, (), yours, right, (number, number))
+
+
+def told(finding: Finding, seen: Compared, first: Difference, cure: str, where: Locator) -> Finding:
+    """Return the finding with the difference, and at its line; without a name, the difference is what it says."""
+    proven = bool(cure)
+    place = where(first.line or None, seen.case, program=grid_position(seen.case, first.program))
+    differs = Differs(
+        first.kind.value,
+        place.line,
+        first.place[-2] + 1 if len(first.place) > 1 and first.kind is not Kind.LOOP else None,
+        seen.case.name,
+        program_name(seen.case, first.program),
+        _element(seen.case, first),
+        tensor_name(first.name),
+        f"{first.yours:.4g}",
+        f"{first.right:.4g}",
+        proven,
+        more=first.kind is Kind.NAME and not proven and first.name in seen.tried,
+    )
+    if seen.wrong is not None:
+        name = seen.wrong.first
+        stored = where(seen.wrong.store_line).line
+        place = replace(place, tensor=name, index=seen.wrong.at(name), stored=stored)
+    if finding.id not in GENERIC and not (proven and _contradicted(finding, seen, where)):
+        located = finding.where.line is not None and not finding.where.role
+        return replace(finding, differs=differs, where=finding.where if located or place.line is None else place)
+    amount = finding.title if finding.id in GENERIC or seen.wrong is None else seen.wrong.amount
+    status = seen.wrong.status if seen.wrong else finding.status
+    return Finding(
+        "not-a-number" if status is Status.NOT_A_NUMBER else "wrong-values",
+        status,
+        differs.sentence,
+        f"{differs.proof} {amount.removesuffix('.')}.".strip(),
+        "",
+        place if place.line is not None else finding.where,
+        seen.wrong.examples(name)[:1] if seen.wrong else finding.examples,
+        finding.error_map,
+        named=False,
+        differs=differs,
+    )
+
+
+def _contradicted(finding: Finding, seen: Compared, where: Locator) -> bool:
+    """Whether a name that fits NaN, infinities and zeros alone is about a line that does what the solution does."""
+    if finding.certain or finding.where.line is None or finding.where.role:
+        return False
+    lines = {where(event.line).line for programs in seen.yours.values() for event in programs}
+    return finding.where.line in lines - {where(one.line).line for one in seen.every}
+
+
+def _element(case: Case, one: Difference) -> str:
+    """What differs: an element of a name, or elements of a tensor."""
+    if not one.elements:
+        return f"{one.name}[{', '.join(map(str, one.index))}]" if one.index else one.name
+    shape = case.tensors[one.name].values.shape
+    first, last = (element_name(one.name, np.array(np.unravel_index(at, shape))) for at in one.elements)
+    return first if first == last else f"{first} to {last}"

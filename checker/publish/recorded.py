@@ -1,0 +1,68 @@
+"""Record what the solutions do: the values beside which wrong kernels are shown, a file for each puzzle."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from checker import catalog
+from checker.box.parent import Limits
+from checker.box.protocol.steps import MOST_STEPS
+from checker.check import launch, program_of
+from checker.course import places
+from checker.judge.asked import launch_of
+from checker.judge.difference.events import Event, events_of, shape_of_loops
+from checker.judge.difference.recordings import Recorded, cases_of
+from checker.submission.definitions import newest
+
+CLOSE = 1e-5  # of a block's largest number: as far as machines may differ
+
+
+def recorded(puzzle_id: str, root: Path = places.ROOT) -> list[Recorded]:
+    """Return the launches of a puzzle's solution; none in PyTorch, where a line is no step of an algorithm.
+
+    A launch that is too long to be recorded whole is left out.
+    """
+    puzzle = catalog.load(puzzle_id)
+    if puzzle.pytorch:
+        return []
+    program, _ = program_of(newest(places.solution(puzzle_id, root), puzzle.kernels), puzzle.kernels)
+    found = []
+    for kernel in puzzle.kernels:
+        cases = cases_of(puzzle, kernel.name)
+        asked = [replace(launch_of(case, puzzle), most_steps=MOST_STEPS) for case in cases]
+        results = launch(program, asked, Limits()).results if cases else {}
+        loops = shape_of_loops(program.source, kernel.name)
+        ran = ((case, events_of(program.source, case, results[n])) for n, case in enumerate(cases))
+        found += [Recorded(kernel.name, case.name, loops, programs) for case, programs in ran if programs]
+    return found
+
+
+def alike(old: Sequence[Recorded], new: Sequence[Recorded]) -> bool:
+    """Return whether two recordings are the same, but for the last digits of their numbers."""
+    if [(one.kernel, one.case, one.loops) for one in old] != [(one.kernel, one.case, one.loops) for one in new]:
+        return False
+    pairs = [(a.programs, b.programs) for a, b in zip(old, new, strict=True)]
+    return all(
+        a.keys() == b.keys() and all(len(a[n]) == len(b[n]) and all(map(_same, a[n], b[n])) for n in a)
+        for a, b in pairs
+    )
+
+
+def _same(old: Event, new: Event) -> bool:
+    if (old.kind, old.place, old.name) != (new.kind, new.place, new.name):
+        return False
+    if not np.array_equal(
+        old.elements if old.elements is not None else (), new.elements if new.elements is not None else ()
+    ):
+        return False
+    if old.numbers is None or new.numbers is None:
+        return old.numbers is new.numbers
+    finite = np.abs(new.numbers[np.isfinite(new.numbers)])
+    close = CLOSE * float(finite.max()) if finite.size else 0.0
+    return old.numbers.shape == new.numbers.shape and np.allclose(
+        old.numbers, new.numbers, CLOSE, close, equal_nan=True
+    )

@@ -1,0 +1,124 @@
+"""Where a kernel first differs from the solution: in numbers that are true, proven where it can be, and never style."""
+
+from __future__ import annotations
+
+import json
+import re
+from io import BytesIO
+
+import numpy as np
+import pytest
+
+from checker.check import Terms
+from checker.course import ladder
+from checker.course.verdict import Differs
+from checker.judge.difference.recordings import file_of, packed, recordings, unpacked
+from checker.publish.recorded import alike, recorded
+from tests.conftest import check_changed
+
+IN_TRITON = [id for id, rung in ladder.RUNGS.items() if not rung.pytorch]
+RESCALED = "l = l * tl.exp(m - shift) + tl.sum(tl.exp(x - shift), axis=0)\n        m = m_new"
+ONLY_IF_IT_GROWS = """top = tl.max(x, axis=0)
+        if top > m:
+            l = l * tl.exp(m - top) + tl.sum(tl.exp(x - top), axis=0)
+            m = top"""
+
+# A puzzle, what is changed in its solution, what is said of that, and what is known of the rest.
+SAID = {
+    "a name": (
+        ("p3", "l = l * tl.exp(m - shift) +", "l = l +"),
+        r"Line \d+, iteration 2 of its loop, makes l [\d.]+; in the solution it is [\d.]+\.",
+        "With the solution's l in its place, all the rest of your kernel is right.",
+    ),
+    "the earliest of several": (
+        ("p3", "m_new = tl.maximum(m, tl.max(x, axis=0))", "m_new = tl.maximum(l, tl.max(x, axis=0))"),
+        r"Line \d+, iteration 1 of its loop, makes m_new 0; in the solution it is -[\d.]+\.",
+        "With the solution's m_new in its place, all the rest of your kernel is right.",
+    ),
+    "an iteration that leaves a name": (
+        ("p3", RESCALED, ONLY_IF_IT_GROWS),
+        r"Iteration \d of the loop in line \d+ leaves l [\d.]+; in the solution it is [\d.]+\.",
+        "",
+    ),
+    "what is stored": (
+        ("p2", "tl.exp(x - m) / l, mask", "tl.exp(x - m) * l, mask"),
+        r"Line \d+ stores y\[0, 0\] as [\d.]+; in the solution it is [\d.]+\.",
+        "All names before it that could be compared hold what the solution's hold.",
+    ),
+    "a loop": (
+        ("p2", "l = 0.0\n    for start in range(0,", "l = 0.0\n    for start in range(BLOCK_SIZE,"),
+        r"The loop in line \d+ makes 2 iterations; in the solution it makes 3\.",
+        "",
+    ),
+}
+
+
+def differs(change: tuple[str, str, str], terms: Terms) -> Differs:
+    """What is said of a solution with one change."""
+    found = check_changed(*change, terms).findings[0].differs
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("said", SAID)
+def test_it_is_said_where_a_kernel_first_differs(said: str, quick: Terms) -> None:
+    change, sentence, proof = SAID[said]
+    found = differs(change, quick)
+    assert re.fullmatch(sentence, found.sentence), found.sentence
+    assert found.proof == proof
+
+
+def test_numbers_are_the_solutions(quick: Terms) -> None:
+    """They are those of the lesson's algorithm, computed here in another way."""
+    finding = check_changed(*SAID["a name"][0], quick).findings[0]
+    found = finding.differs
+    assert found is not None and found.iteration is not None
+    launch = next(one for one in recordings("p3")["online_softmax_kernel"] if one.case == found.case)
+    loaded = [one.numbers for one in launch.programs[int(found.program.split()[1])] if one.name == "x"]
+    seen = np.concatenate([one for one in loaded[: found.iteration] if one is not None])
+    assert float(found.right) == pytest.approx(np.exp(seen - seen.max()).sum(), rel=1e-3)
+
+
+NAMED = {  # a name that fits NaN and zeros alone, of a kernel in which the line that it is about does what it should
+    "the sum for its logarithm": ("p3", "tl.sum(tl.exp(x - shift), axis=0)", "tl.sum(tl.exp(x - m), axis=0)"),
+    "a start that is too high": ("p3", "m_new = tl.maximum(m,", "m_new = tl.maximum(l,"),
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_a_name_without_numbers_does_not_contradict_a_proof(name: str, quick: Terms) -> None:
+    verdict = check_changed(*NAMED[name], quick)
+    first = verdict.findings[0]
+    assert first.id in ("wrong-values", "not-a-number") and first.differs is not None and first.differs.proven
+    assert first.title == first.differs.sentence and first.where.line == first.differs.line
+    assert all(finding.certain for finding in verdict.findings)
+
+
+def test_a_name_with_numbers_stays_and_gets_the_line(quick: Terms) -> None:
+    finding = check_changed(*SAID["a name"][0], quick).findings[0]
+    assert finding.id == "denominator-not-rescaled" and finding.differs is not None and finding.differs.proven
+    assert finding.where.line == finding.differs.line
+
+
+@pytest.mark.parametrize("puzzle", IN_TRITON)
+def test_recordings_are_what_the_solutions_do(puzzle: str) -> None:
+    """If this fails, `make build` makes them again."""
+    assert alike(unpacked(file_of(puzzle).read_bytes()), recorded(puzzle))
+
+
+@pytest.mark.parametrize("puzzle", IN_TRITON)
+def test_recordings_hold_values_and_names_but_no_code(puzzle: str) -> None:
+    """Numbers, and of texts just names of kernels, cases, tensors and variables: nothing that could be a line."""
+    with np.load(BytesIO(file_of(puzzle).read_bytes())) as parts:
+        assert {parts[name].dtype.kind for name in parts.files} <= {"f", "i", "u"}
+        told = json.loads(parts["told"].tobytes())
+    for kernel, case, loops, events in told:
+        assert kernel.isidentifier() and set(loops) <= set("()") and "tl." not in case and "\n" not in case
+        for _, kind, _, name, *_ in events:
+            assert kind in ("name", "load", "store", "loop") and (name.isidentifier() or not name)
+
+
+@pytest.mark.parametrize("puzzle", IN_TRITON)
+def test_what_is_packed_comes_back(puzzle: str) -> None:
+    there = [one for every in recordings(puzzle).values() for one in every]
+    assert there and alike(there, unpacked(packed(there)))
