@@ -97,6 +97,8 @@ class Differs:
     right: str = ""
     proven: bool = False  # with the solution's value of this one name, the kernel is right
     more: bool = False  # with the solution's value of this name, it is still wrong
+    alike: tuple[str, ...] = ()  # of "stored": names that hold what the solution's hold
+    without: tuple[str, ...] = ()  # and those for which it has none
 
     @property
     def sentence(self) -> str:
@@ -120,11 +122,14 @@ class Differs:
     def proof(self) -> str:
         """What is known of the rest, if anything is."""
         if self.what == "stored":
-            return "All names before it that could be compared hold what the solution's hold."
+            names = ", ".join(self.alike)
+            alike = f"Until then the solution holds the same in {names}." if names else ""
+            without = f"It has none of {', '.join(self.without)}." if self.without else ""
+            return f"{alike} {without}".strip()
         if self.proven:
             return f"With the solution's {self.name} in its place, all the rest of your kernel is right."
         if self.more:
-            return f"With the solution's {self.name} in its place, the result is still wrong: there is more to mend."
+            return f"With the solution's {self.name} in its place, the result is still wrong."
         return ""
 
 

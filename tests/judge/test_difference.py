@@ -43,7 +43,7 @@ SAID = {
     "what is stored": (
         ("p2", "tl.exp(x - m) / l, mask", "tl.exp(x - m) * l, mask"),
         r"Line \d+ stores y\[0, 0\] as [\d.]+; in the solution it is [\d.]+\.",
-        "All names before it that could be compared hold what the solution's hold.",
+        "Until then the solution holds the same in l, m, x.",
     ),
     "a loop": (
         ("p2", "l = 0.0\n    for start in range(0,", "l = 0.0\n    for start in range(BLOCK_SIZE,"),

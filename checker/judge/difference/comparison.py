@@ -1,7 +1,8 @@
 """A submission beside the solution, launch by launch: what differs, and which of that explains what came out wrong.
 
-A difference alone may be style. So it counts if a launch that came out right does not have it, or if it is exact, or if
-it is proven: the kernel is right once that name holds what the solution's holds.
+A difference alone may be style. So one of elements or iterations counts if no launch that came out right has it, and
+one of a name if in such a launch that name holds the same; or if it is proven: the kernel is right once that name holds
+what the solution's holds.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from checker.course.case import Case
 from checker.course.puzzle import Puzzle
 from checker.judge.compare import wrong_elements
 from checker.judge.difference.events import Kind, Numbers, Programs, events_of, shape_of_loops
-from checker.judge.difference.first import Difference, differences, exact, paired, values
+from checker.judge.difference.first import Difference, alike, differences, loaded, paired, values
 from checker.judge.difference.recordings import Recorded
 from checker.judge.evidence import written_tensors
 from checker.judge.text.roles import Code
@@ -38,6 +39,13 @@ class Compared:
     telling: list[Difference]  # of these, what no launch that came out right has
     same_loops: bool
     tried: list[str] = field(default_factory=list)
+
+    @property
+    def alike(self) -> tuple[list[str], list[str]]:
+        """Names that hold what the solution's hold, and those that it has none for."""
+        own = {event.name for events in self.yours.values() for event in events if event.kind is Kind.NAME}
+        same = {name for name, _ in alike(self.yours, self.right.programs, self.names)}
+        return sorted(same), sorted(own - self.names.keys())
 
     @property
     def candidates(self) -> list[str]:
@@ -79,12 +87,22 @@ def compared(
         for name, partner in paired(own, other.programs).items():
             if partner not in names.values():
                 names.setdefault(name, partner)
-    style = {(d.kind, d.name) for other, own in good for d in differences(own, other.programs, names, own)}
     stored = wrong and wrong.stored[wrong.first]
     order = [stored.program] if stored else []
     every = differences(yours, right.programs, names, [*order, *(one for one in yours if one not in order)])
-    telling = [one for one in every if (one.kind, one.name) not in style and (good or exact(one))]
-    return Compared(case, wrong, yours, right, names, every, telling, shape_of_loops(source, kernel) == loops)
+    same_loops = shape_of_loops(source, kernel) == loops
+    borne_out = [alike(own, other.programs, names) for other, own in good]
+    style = {(d.kind, d.name) for other, own in good for d in differences(own, other.programs, names, own)}
+
+    def tells(one: Difference) -> bool:
+        if (one.kind, one.name) in style or (one.kind not in (Kind.LOAD, Kind.STORE) and not same_loops):
+            return False
+        if one.kind is Kind.LOOP:  # the same blocks in another number of iterations are style
+            return loaded(yours[one.program]) != loaded(right.programs[one.program])
+        named = one.kind in (Kind.NAME, Kind.LEFT)
+        return not named or any((one.name, len(one.place)) in names for names in borne_out)
+
+    return Compared(case, wrong, yours, right, names, every, list(filter(tells, every)), same_loops)
 
 
 def is_right(puzzle: Puzzle, case: Case, result: LaunchResult | None) -> bool:

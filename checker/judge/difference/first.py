@@ -75,9 +75,22 @@ def differences(yours: Programs, right: Programs, names: Mapping[str, str], orde
     return [one for program in order if program in right for one in _of_program(program, yours, right, names)]
 
 
-def exact(difference: Difference) -> bool:
-    """Return whether it is one of elements or iterations, which no tolerance and no name decides."""
-    return difference.kind not in (Kind.NAME, Kind.LEFT)
+def alike(yours: Programs, right: Programs, names: Mapping[str, str]) -> set[tuple[str, int]]:
+    """Return the names that hold the same wherever they can be compared, each with how deep in loops that is."""
+    same: dict[tuple[str, int], bool] = {}
+    for program, events in yours.items():
+        there = _last(right.get(program, ()))
+        for (place, name), event in _last(events).items():
+            if (partner := there.get((place, names.get(name, "")))) is not None:
+                key = name, len(place)
+                fits = _fitting(event.numbers, partner.numbers) is not None
+                same[key] = same.get(key, True) and fits and not _apart(event.numbers, partner.numbers)
+    return {key for key, all_same in same.items() if all_same}
+
+
+def loaded(events: Sequence[Event]) -> int:
+    """Return how many elements a program loads, each as often as it does."""
+    return sum(len(event.elements) for event in events if event.kind is Kind.LOAD and event.elements is not None)
 
 
 def values(yours: Sequence[Event], right: Sequence[Event], name: str, other: str) -> list[Numbers | None]:
@@ -197,7 +210,7 @@ def _fitting(yours: Numbers | None, right: Numbers | None) -> tuple[Numbers, Num
         return a, b
     if a.ndim == b.ndim == 2 and a.T.shape == b.shape:
         return a, b.T
-    return (a, np.broadcast_to(b, a.shape)) if b.ndim == 0 else None
+    return None
 
 
 def _apart(yours: Numbers | None, right: Numbers | None) -> tuple[tuple[int, ...], float, float] | None:

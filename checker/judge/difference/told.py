@@ -50,6 +50,9 @@ def told(finding: Finding, seen: Compared, first: Difference, cure: str, where: 
         proven,
         more=first.kind is Kind.NAME and not proven and first.name in seen.tried,
     )
+    if first.kind is Kind.STORED:
+        alike, without = seen.alike
+        differs = replace(differs, alike=tuple(alike), without=tuple(without))
     if seen.wrong is not None:
         name = seen.wrong.first
         stored = where(seen.wrong.store_line).line
