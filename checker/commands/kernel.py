@@ -165,7 +165,7 @@ def step(puzzle: str, file: Path | None, program: int | None, size: str, into: P
     """Make a page that steps through a puzzle's kernel, line by line, forwards and backwards.
 
     The kernel is checked first, unless this very text has been accepted; the exit status is that of `check`. A wrong
-    one begins at the line that stored what is wrong, or at the one that stopped it.
+    one begins where it first differs from the solution; else at the line that stored what is wrong, or that stopped it.
     """
     from checker.trace import page, stepped
 

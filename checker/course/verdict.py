@@ -90,7 +90,8 @@ class Differs:
     line: int | None  # of the file, or within the cell; None: it never does what the solution's does
     iteration: int | None  # of the innermost loop around the line, counted from 1
     case: str
-    program: str
+    case_id: int  # its place among the cases of practice
+    program: tuple[int, ...]
     element: str  # that differs first; of loads and stores, the first and the last
     name: str  # that it belongs to
     yours: str = ""
@@ -113,10 +114,11 @@ class Differs:
             return f"The loop in line {self.line} makes {self.yours} iterations; in the solution it makes {self.right}."
         if self.what == "stored":
             return f"Line {self.line} stores {self.element} as {self.yours}; in the solution it is {self.right}."
+        program = f"program {self.program[0] if len(self.program) == 1 else self.program}"
         verb = "loads" if self.what == "load" else "stores"
         if self.line is None:
-            return f"In {self.program}, the solution {verb} {self.element}, and your kernel never does."
-        return f"{line} {verb} {self.element}; in {self.program} the solution never does."
+            return f"In {program}, the solution {verb} {self.element}, and your kernel never does."
+        return f"{line} {verb} {self.element}; in {program} the solution never does."
 
     @property
     def proof(self) -> str:

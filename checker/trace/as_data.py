@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from checker.box.protocol.results import AccessLog, LaunchResult, Refusal
-from checker.box.protocol.steps import Step, Value
+from checker.box.protocol.steps import Step, Steps, Value
 from checker.course.case import Case
 from checker.course.clean import clean, one_line
-from checker.course.verdict import Where
+from checker.course.verdict import Differs, Where
 from checker.judge.evidence import element_name, tensor_name
 from checker.report.said import said as spoken
 from checker.submission.extract import Program
@@ -27,12 +27,18 @@ Data = dict[str, Any]
 
 
 def launch_data(
-    program: Program, submission: Submission, case: Case, result: LaunchResult, about: Where, own: int
+    program: Program,
+    submission: Submission,
+    case: Case,
+    result: LaunchResult,
+    about: Where,
+    own: int,
+    differs: Differs | None = None,
 ) -> Data:
     """A launch, its steps program by program.
 
     `own`: the program that is shown first. `about`: the place of a finding, if this is its launch: then its last step
-    is shown first, or the one that stored the wrong element.
+    is shown first, or the one that stored the wrong element, or where it first `differs` from the solution.
     """
     functions = [program.functions[name] for name in (case.kernel, *sorted(program.calls[case.kernel]))]
     recorded = result.steps
@@ -68,6 +74,9 @@ def launch_data(
     if wrong := _wrong(case, about):
         stored = [n for n in own_steps if _stores(as_steps[n], wrong["tensor"], wrong["element"])]
         data |= {"wrong": wrong | {"stored": bool(stored)}, "start": stored[-1] if stored else data["start"]}
+    if differs is not None:
+        at = next((n for n in own_steps if _shows(steps[n], differs, recorded, submission)), None)
+        data |= {"differs": at is not None, "start": data["start"] if at is None else at}
     return data
 
 
@@ -81,6 +90,16 @@ def translated(data: Data) -> Data:
     ]
     words = {key: data[key] and spoken(data[key]) for key in ("title", "example")}
     return data | words | {"launches": launches, "beside": data["beside"] and translated(data["beside"])}
+
+
+def _shows(step: Step, differs: Differs, recorded: Steps, submission: Submission) -> bool:
+    """Whether a step is where a kernel first differs from the solution: the line, and the value that it has there."""
+    if submission.place(step.line)[1] != differs.line:
+        return False
+    numbers = recorded.values[step.changed[differs.name]].numbers if differs.name in step.changed else None
+    return differs.what != "name" or (
+        numbers is not None and differs.yours in map("{:.4g}".format, numbers.reshape(-1))
+    )
 
 
 def _step(step: Step, log: AccessLog) -> list[Any]:

@@ -16,7 +16,7 @@ from checker.check.lent import lent
 from checker.course.case import Case, numbered
 from checker.course.puzzle import Puzzle
 from checker.course.status import Misuse
-from checker.course.verdict import Where
+from checker.course.verdict import Finding, Where
 from checker.judge.asked import launch_of
 from checker.report.said import said
 from checker.report.words import plain, sign
@@ -48,7 +48,7 @@ def data_of(outcome: Outcome, asked: Asked = Asked(), host: Host | None = None) 
     if program.atomics:
         raise Misuse("Its programs wait for each other, so they take turns: no program can be followed alone.")
     finding = verdict.findings[0] if verdict.findings else None
-    about = finding.where if finding and not asked.size else Where()
+    about = _about(finding) if finding and not asked.size else Where()
     cases = [case for case in _cases(puzzle, about, asked.size) if not program.empty(case.kernel)]
     first = next((case for case in cases if case.id >= 0 and case.id == about.case_id), None)
     launches = {}
@@ -58,18 +58,36 @@ def data_of(outcome: Outcome, asked: Asked = Asked(), host: Host | None = None) 
         order = _order(case, own)
         result = _result(outcome, case, order, host)
         if result is not None and result.steps and result.steps.steps:
-            launches[case.kernel] = launch_data(program, submission, case, result, spot, order[0])
+            differs = finding.differs if finding is not None and case is first else None
+            launches[case.kernel] = launch_data(program, submission, case, result, spot, order[0], differs)
     if not launches:
         return None
     return {
         "puzzle": puzzle.id,
         "title": puzzle.title,
         "outcome": f"{sign(verdict.status)} {plain(verdict)}" + (said(": ") + said(finding.title) if finding else ""),
-        "example": finding.examples[0] if finding and finding.examples else None,
+        "example": _example(finding),
         "first": [*launches].index(first.kernel) if first is not None and first.kernel in launches else 0,
         "launches": [*launches.values()],
         "beside": None if asked.alone or asked.size or finding else _beside(puzzle, host),
     }
+
+
+def _about(finding: Finding) -> Where:
+    """The launch and the program to show: those in which the kernel differs from the solution, if that is known."""
+    if (differs := finding.differs) is None:
+        return finding.where
+    known = finding.where if differs.case_id == finding.where.case_id else Where()
+    return replace(known, case_id=differs.case_id, program=differs.program)
+
+
+def _example(finding: Finding | None) -> str | None:
+    """What the page is to show, in numbers."""
+    if finding is None:
+        return None
+    if finding.differs is None:
+        return next(iter(finding.examples), None)
+    return (finding.differs.sentence if finding.named else finding.differs.proof) or None
 
 
 def summary(data: Data) -> Iterator[str]:
@@ -83,10 +101,14 @@ def summary(data: Data) -> Iterator[str]:
     begins = data["launches"][data["first"]]
     program, line = begins["steps"][begins["start"]][:2]
     wrong = begins.get("wrong", {})
-    if wrong.get("stored") or begins["stopped"]:
-        shown = next((shown for at, shown, _ in begins["code"] if at == line), line)
-        what = f"stored {wrong['name']}" if wrong.get("stored") else begins["stopped"].partition(":")[0]
-        yield f"It begins at line {shown} of {begins['programs'][str(program)]}, which {what}."
+    shown = next((shown for at, shown, _ in begins["code"] if at == line), line)
+    begin = f"It begins at line {shown} of {begins['programs'][str(program)]}, "
+    if begins.get("differs"):
+        yield f"{begin}where it first differs from the solution."
+    elif wrong.get("stored"):
+        yield f"{begin}which stored {wrong['name']}."
+    elif begins["stopped"]:
+        yield f"{begin}which {begins['stopped'].partition(':')[0]}."
 
 
 def _cases(puzzle: Puzzle, about: Where, size: str) -> list[Case]:

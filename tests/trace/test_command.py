@@ -44,7 +44,7 @@ def test_a_kernel_is_stepped_through_and_its_status_is_that_of_check(tmp_path: P
     assert "steps of 4 programs" in done.stdout
     assert (tmp_path / "step" / f"{STEMS['p2']}.html").read_text().startswith("<!doctype html>")
     wrong = typed("step", "4", "--file", str(named("p4_padding_counted").write(tmp_path)), cwd=tmp_path)
-    assert wrong.returncode == 1 and "It begins at line" in wrong.stdout and "which stored y[0, 0]" in wrong.stdout
+    assert wrong.returncode == 1 and "It begins at line" in wrong.stdout and "where it first differs from the solution" in wrong.stdout
     lost = str(named("p2_max_forgotten_in_sum").write(tmp_path))
     first, other = (typed("step", "2", "--file", lost, "--program", n, cwd=tmp_path) for n in ("0", "1"))
     assert "which stored y[0, 0]" in first.stdout and "stored" not in other.stdout and other.returncode == 1

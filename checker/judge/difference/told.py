@@ -11,7 +11,7 @@ from checker.course.verdict import Differs, Finding, Status
 from checker.judge.difference.comparison import Compared
 from checker.judge.difference.events import Kind
 from checker.judge.difference.first import Difference
-from checker.judge.evidence import Locator, element_name, grid_position, program_name, tensor_name
+from checker.judge.evidence import Locator, element_name, grid_position, tensor_name
 
 GENERIC = frozenset({"wrong-values", "not-a-number"})  # findings that say where wrong values are, and no more
 
@@ -42,7 +42,8 @@ def told(finding: Finding, seen: Compared, first: Difference, cure: str, where: 
         place.line,
         first.place[-2] + 1 if len(first.place) > 1 and first.kind is not Kind.LOOP else None,
         seen.case.name,
-        program_name(seen.case, first.program),
+        seen.case.id,
+        grid_position(seen.case, first.program),
         _element(seen.case, first),
         tensor_name(first.name),
         f"{first.yours:.4g}",
