@@ -219,6 +219,11 @@ def _unfolded(text: str) -> str:
     return "\n\n".join(joined(one) if has_wide(one) and "```" not in one else one for one in paragraphs)
 
 
+def code_lines(text: str) -> int:
+    """Return how many lines of a Python text are code: neither empty nor a comment alone."""
+    return len(re.findall(r"^ *[^\s#].*$", text, re.MULTILINE))
+
+
 def prose(markdown: str) -> int:
     """How many words of prose a text has.
 
