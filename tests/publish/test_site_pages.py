@@ -206,7 +206,9 @@ def test_the_front_page_leads_up_the_ladder(pages: dict[str, Page], built_site: 
 
 def test_each_puzzle_says_what_it_gives_and_takes_or_when_to_take_it(built_site: Path) -> None:
     text = (built_site / "index.html").read_text()
-    found = re.findall(r'<li data-puzzle="(\w+)"( data-pytorch)?( class="beside")?[^>]*><a.*?</a>(.*?)</li>', text)
+    found = re.findall(
+        r'<li data-puzzle="(\w+)"( data-pytorch)?( class="beside")? data-following[^>]*><a.*?</a>(.*?)</li>', text
+    )
     assert [entry for entry, *_ in found] == list(ladder.RUNGS)
     minutes = {}
     for entry, in_pytorch, beside, tagged in found:
