@@ -198,6 +198,8 @@ def test_the_notebook_has_the_same_stub(puzzle_id: str, tmp_path: Path) -> None:
 def test_the_solution_is_accepted(puzzle_id: str) -> None:
     verdict = check_path(ROOT / "solutions" / f"{STEMS[puzzle_id]}.py")
     assert verdict.accepted, verdict.findings
+    # What the site says of it beside a learner's own.
+    assert all((t.loads, t.stores) == (t.most_loads, t.most_stores) for t in verdict.runs[0].traffic)
 
 
 @every_puzzle

@@ -23,12 +23,12 @@ DOTS_PER_INCH = 110
 
 def figure(result: Result) -> Figure:
     """The picture, not yet written anywhere."""
-    sizes = result.sizes[: len(MARKERS)]
+    sizes = result.alike[: len(MARKERS)]
     made = Figure(figsize=(9, 3.4 + 1.9 * len(sizes)), layout="constrained", facecolor="white")
     axes = made.subplots(1 + len(sizes), 1, squeeze=False, height_ratios=[2.2] + [1.0] * len(sizes))[:, 0]
-    _roofline(axes[0], result, sizes)
+    _roofline(axes[0], result, result.sizes[: len(MARKERS)])
     for one, size in zip(axes[1:], sizes, strict=True):
-        _bars(one, result, size)
+        _bars(one, result, size[0], "; ".join(alike.name for alike in size))
     return made
 
 
@@ -63,7 +63,7 @@ def _roofline(axes: Axes, result: Result, sizes: tuple[Size, ...]) -> None:
     axes.legend(fontsize=8, loc="upper left")
 
 
-def _bars(axes: Axes, result: Result, size: Size) -> None:
+def _bars(axes: Axes, result: Result, size: Size, name: str) -> None:
     """The speed of each implementation: measured, or from all that programs load to every byte moved once."""
     timings = size.ordered[::-1]
     names = [timing.name for timing in timings]
@@ -85,5 +85,5 @@ def _bars(axes: Axes, result: Result, size: Size) -> None:
     for position, (label, end) in enumerate(zip(labels, fast, strict=True)):
         axes.annotate(f" {label}", (end, position), va="center", fontsize=8)
     axes.margins(x=0.12)
-    axes.set_title(f"{size.name}: {size.unit}{'' if result.measured else ' at best'}", loc="left", fontsize=10)
+    axes.set_title(f"{name}: {size.unit}{'' if result.measured else ' at best'}", loc="left", fontsize=10)
     axes.tick_params(labelsize=8)

@@ -15,9 +15,10 @@ SCHEMA = 2  # 1: `puzzle` was a number
 IN_GLUON = "tuned, in Gluon"  # the step of a speed track that launches itself, by the name it is timed under
 
 
-def span(low: float, high: float, form: str) -> str:
+def span(first: float, last: float, form: str) -> str:
     """From one number to another, or only the first if they are nearly the same."""
-    return f"{low:{form}} to {high:{form}}" if high > 1.01 * low else f"{low:{form}}"
+    apart = max(first, last) > 1.01 * min(first, last)
+    return f"{first:{form}} to {last:{form}}" if apart else f"{first:{form}}"
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,13 @@ class Size:
         """TFLOP/s by the flops everybody is credited with, or GB/s of the least bytes."""
         return self.flops / milliseconds * 1e-9 if self.flops else self.least / milliseconds * 1e-6
 
+    @property
+    def shown(self) -> object:
+        """The numbers of its table, as far as they are told."""
+        rows = ((one.name, *(f"{ms:.3g}" for ms in (one.low, one.median, one.high))) for one in self.ordered)
+        speeds = (f"{self.speed(one.low):.0f} {self.speed(one.high):.0f}" for one in self.ordered)
+        return self.unit, *rows, *speeds, *self.launched, *self.not_timed
+
     def of(self, name: str) -> Timing | None:
         """The timing of that name."""
         return next((timing for timing in self.timings if timing.name == name), None)
@@ -88,6 +96,14 @@ class Result:
     clocks: str = ""
     date: str = ""
     versions: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def alike(self) -> list[list[Size]]:
+        """Its sizes, those together whose tables are equal: one is enough."""
+        groups: dict[object, list[Size]] = {}
+        for size in self.sizes:
+            groups.setdefault(size.shown, []).append(size)
+        return list(groups.values())
 
     @property
     def measured(self) -> bool:

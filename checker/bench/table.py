@@ -39,8 +39,14 @@ def report(result: Result) -> RenderableType:
     """Everything that was measured, fastest first; or what is predicted, and that it is a prediction."""
     parts: list[RenderableType] = [Text(f"Puzzle {result.puzzle}: {result.title}", style="bold")]
     parts.append(Text(_measured_on(result), style="dim") if result.measured else Text(NOTHING_MEASURED))
-    for size in result.sizes:
-        table = Table(title=size.name, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    for size, *others in result.alike:
+        table = Table(
+            title="\n".join(one.name for one in (size, *others)),
+            title_justify="left",
+            title_style="bold",
+            box=None,
+            pad_edge=False,
+        )
         table.add_column("")
         for heading in _headings(result, size):
             table.add_column(heading, justify="right")
@@ -103,7 +109,7 @@ def _headings(result: Result, size: Size) -> list[str]:
 def _row(result: Result, size: Size, timing: Timing) -> list[str]:
     """The cells of all columns but the first."""
     if not result.measured:
-        return [span(timing.low, timing.high, ".3g"), span(size.speed(timing.high), size.speed(timing.low), ".0f")]
+        return [span(timing.low, timing.high, ".3g"), span(size.speed(timing.low), size.speed(timing.high), ".0f")]
     peer = size.of(_peer(size))
     return [
         f"{timing.median:.3f}",

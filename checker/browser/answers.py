@@ -28,6 +28,7 @@ from checker.check import Outcome, Terms, believed, check
 from checker.check.steps import Check
 from checker.course import places
 from checker.course.language import ENGLISH, speaking
+from checker.course.lesson import code_lines
 from checker.course.status import Misuse
 from checker.course.verdict import Finding, Status, Verdict
 from checker.judge import endings
@@ -95,7 +96,15 @@ def _outcome(puzzle_id: str, asked: dict[str, Any], *, believing: bool = False) 
 
 
 def _check(puzzle_id: str, asked: dict[str, Any]) -> Answer:
-    return _shown(_learned(puzzle_id, _outcome(puzzle_id, asked).verdict))
+    verdict = _learned(puzzle_id, _outcome(puzzle_id, asked).verdict)
+    return _shown(verdict) | (_won(verdict, asked["drafts"][puzzle_id]) if verdict.accepted else {})
+
+
+def _won(verdict: Verdict, draft: str) -> Answer:
+    """What a kernel is compared by with the course's solution, which moves all that its bound allows."""
+    traffic = verdict.runs[0].traffic
+    moved, most = (sum(t.loads + t.stores for t in traffic), sum(t.most_loads + t.most_stores for t in traffic))
+    return {"lines": code_lines(draft), "moved": moved, "most": most}
 
 
 def _learned(puzzle_id: str, verdict: Verdict) -> Verdict:
@@ -224,7 +233,12 @@ def _shown(verdict: Verdict) -> Answer:
         here = replace(here, findings=(replace(finding, explanation=sentence, examples=()),))
     about = {"status": verdict.status.value, "accepted": verdict.accepted, "withheld": withheld}
     linked = re.sub(rf"\b{drafts.NAME}:(\d+)", _line_linked, html(here))
-    marks = [{"line": one.where.line, "said": one.title} for one in here.findings if one.where.line is not None]
+    severity = "info" if here.status is Status.NOT_STARTED else "error"
+    marks = [
+        {"line": one.where.line, "said": one.title, "severity": severity}
+        for one in here.findings
+        if one.where.line is not None
+    ]
     return {"html": linked, **about, "steps": bool(verdict.stepping), "marks": marks[:MOST_FINDINGS]}
 
 

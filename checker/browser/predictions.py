@@ -15,15 +15,16 @@ ABOUT = (
 
 
 def html(result: Result) -> Iterator[str]:
-    """A table for each size, fastest GPU first."""
+    """A table for each size, fastest GPU first; one for those that are alike."""
     yield f"<p>{said(ABOUT)}</p>"
-    for size in result.sizes:
+    for size, *others in result.alike:
+        names = "<br>".join(escape(said(one.name)) for one in (size, *others))
         rows = "".join(map("<tr>{}</tr>".format, _rows(size)))
         heads = f"<tr><th scope=col>GPU</th><th scope=col>{said('ms at best')}</th><th scope=col>{size.unit}</th></tr>"
-        yield f"<table><caption>{escape(said(size.name))}</caption><thead>{heads}</thead><tbody>{rows}</tbody></table>"
+        yield f"<table><caption>{names}</caption><thead>{heads}</thead><tbody>{rows}</tbody></table>"
 
 
 def _rows(size: Size) -> Iterator[str]:
     for timing in size.ordered:
-        speed = span(size.speed(timing.high), size.speed(timing.low), ".0f")
+        speed = span(size.speed(timing.low), size.speed(timing.high), ".0f")
         yield f"<td>{escape(timing.name)}</td><td>{span(timing.low, timing.high, '.3g')}</td><td>{speed}</td>"

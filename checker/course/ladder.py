@@ -24,6 +24,7 @@ class Rung:
     launches: tuple[str, ...] = ()  # the puzzles whose kernels it launches: the learner's own, so that nobody grades it
     helps: str = ""  # when to take it, if it stands beside the spine
     gives: str = ""  # what one does there, in a sentence, if it is of the spine
+    saves: str = ""  # what its traffic bound spares, in a sentence that is said after success, if it is a kernel
     draft: bool = False  # its author is not done: tests that ask for what a finished puzzle has are skipped
 
     @property
@@ -38,35 +39,56 @@ LADDER = (
         "vector_add",
         "Vector addition",
         gives="Your first kernel: each program finds its own part of a vector, and a mask ends the last one.",
+        saves="x and y are loaded once, and z is stored once: no kernel can do with less.",
     ),
-    Rung("w2", "row_sum", "Row sums", helps="before p1, if strides or sums are new to you"),
-    Rung("w3", "transpose", "The transpose", helps="before p4, if tiles of a matrix are new to you"),
     Rung(
-        "p1", "naive_softmax", "Naive softmax", gives="Each row has a program, and you decide what its padding holds."
+        "w2",
+        "row_sum",
+        "Row sums",
+        helps="before p1, if strides or sums are new to you",
+        saves="x is loaded once, and only one number of each row is stored: no kernel can do with less.",
+    ),
+    Rung(
+        "w3",
+        "transpose",
+        "The transpose",
+        helps="before p4, if tiles of a matrix are new to you",
+        saves="Each element is loaded once and stored once: a transpose is as much traffic as a copy.",
+    ),
+    Rung(
+        "p1",
+        "naive_softmax",
+        "Naive softmax",
+        gives="Each row has a program, and you decide what its padding holds.",
+        saves="The data cross the memory bus twice: separate kernels for exp, sum and division need five crossings.",
     ),
     Rung(
         "p2",
         "safe_softmax",
         "Safe softmax, three passes",
         gives="The maximum is taken off first, so nothing overflows, and a row may be longer than a block.",
+        saves="Four crossings of the memory bus, for rows of any length: a kernel for each step would need eight.",
     ),
     Rung(
         "p3",
         "online_softmax",
         "Online softmax, two passes",
         gives="The maximum and the sum in one pass: the idea behind FlashAttention.",
+        saves="x is loaded twice, not three times: three quarters of p2's traffic.",
     ),
     Rung(
         "p4",
         "tiled_softmax",
         "Tiled softmax",
         gives="A program has several rows, so its tile has two masks.",
+        saves="As much traffic as p3, with several rows in each program: the shape that attention needs.",
     ),
     Rung(
         "a1",
         "matmul",
         "Matrix product in tiles",
         gives="You multiply matrices tile by tile, and sum in fp32.",
+        saves="Each tile serves a whole tile of C: up to Bn times fewer loads of A, and up to Bm times fewer of B.",
     ),
     Rung(
         "a2",
@@ -80,18 +102,21 @@ LADDER = (
         "two_sweep_attention",
         "Attention in two passes",
         helps="before p5, for heads and masks by themselves",
+        saves="The n × n scores are never stored: only Q, K and V are loaded, and only O is stored, once.",
     ),
     Rung(
         "p5",
         "flash_attention_1",
         "FlashAttention-1",
         gives="Softmax and products together: attention that never stores its scores.",
+        saves="The n × n scores are never stored, but O goes out and in once for each tile of keys: p6 ends that.",
     ),
     Rung(
         "p6",
         "flash_attention_2",
         "FlashAttention-2, full and causal",
         gives="The loops turned around: the output stays on the chip, and hidden tiles are skipped.",
+        saves="O is stored once, not for each tile of keys; a causal mask spares about half of the loads of K and V.",
     ),
     Rung(
         "a4",
@@ -105,6 +130,7 @@ LADDER = (
         "causal_backward",
         "The causal backward pass",
         gives="You compute the scores again, and from them the gradients of q, k and v.",
+        saves="P and dS, both n × n, are never stored: they are computed again, and each gradient is stored once.",
     ),
     Rung(
         "c1",
@@ -119,9 +145,22 @@ LADDER = (
         "attention_bias",
         "Attention with a bias",
         helps="after p7, for positions, and masks of finite numbers (no -inf)",
+        saves="A number of the bias that a tile shares is loaded once for the tile, and its gradient is stored once.",
     ),
-    Rung("b2", "attention_dropout", "Attention with dropout", helps="after p7, for random numbers in a kernel"),
-    Rung("b3", "split_kv", "Decoding: attention split along the keys", helps="after p6, for one query and many keys"),
+    Rung(
+        "b2",
+        "attention_dropout",
+        "Attention with dropout",
+        helps="after p7, for random numbers in a kernel",
+        saves="The n × n dropout mask is never stored: the forward and the backward pass both draw it from the seed.",
+    ),
+    Rung(
+        "b3",
+        "split_kv",
+        "Decoding: attention split along the keys",
+        helps="after p6, for one query and many keys",
+        saves="K and V are loaded once, all splits together: a split adds one row of O and one LSE for each query.",
+    ),
 )
 RUNGS = {rung.id: rung for rung in LADDER}
 SPINE = tuple(rung.id for rung in LADDER if not rung.helps)  # each is explained by those of the spine before it

@@ -25,6 +25,24 @@ _NO_PROSE = (
     (r"(?<=\])\([^)]*\)", re.DOTALL),
     (r"<!--.*?-->|</?\w+>", re.DOTALL),
 )
+_TYPED = re.compile(r"\bmake\s+(check|hint|predict|solution|step|trace)\s+PUZZLE=(\w+)\b(?!\s\w+=)")
+# What lessons say of terminals, with any white space between words, and what a notebook says instead.
+_OF_TERMINALS = (
+    (r"(?:In a terminal:|在终端里：)\n\n```\nmake predict .*\n```", ""),  # which the next cell does
+    (r"In a terminal: `make check PUZZLE=\w+`\. In a notebook: run|In a terminal, type .*?`make lab`\), run", "Run"),
+    (r"在?终端里：`make check PUZZLE=\w+`。(?:在 )?notebook 里：|在终端里输入 .*?（`make lab`），", ""),
+    (r'`make step PUZZLE=\w+`, in a notebook (`step\("\w+"\)`),', r"\1"),
+    (r'`make step PUZZLE=\w+`，在 notebook 里是 (`step\("\w+"\)`)，', r"\1 "),
+    (r"(in this cell) or, to check in a terminal, in `puzzles/\w+\.py`", r"\1"),
+    (r"(可以写在这个单元格里)，要在终端里检查，就写在 `puzzles/\w+\.py` 里", r"\1"),
+    (r" `run` needs a notebook, in this lesson and in all others: in a terminal, read the answers\.", ""),
+    (r"`run` 只能在 notebook 里用，这一课和其他课都是如此：在终端里学，就直接看答案。", ""),
+    (r"In a notebook the next cell does it, in a terminal `make train`\.", "The next cell does it."),
+    (r"make train DEVICE=(\w+)", r'train(device="\1")'),
+    (r"make train\b", "train()"),
+    (r"make bench PUZZLE=(\w+) EVERY=1", r'bench("\1", every=True)'),
+)
+_IN_NOTEBOOKS = [(re.compile(said.replace(" ", r"\s+"), re.DOTALL), here) for said, here in _OF_TERMINALS]
 _TO_LESSON = re.compile(r"(?<=\]\()(\w+)\.py(?=[)#])")  # a link's target
 _TO_NOTEBOOK = re.compile(r"(?<=\]\()(\w+)\.ipynb(?=[)#])")
 _FIGURE = re.compile(r"(?<=\]\()\.\./docs/figures/(\w+)\.svg(?=\))")
@@ -55,6 +73,18 @@ def script_cells(puzzle_file: str) -> list[tuple[str, str]]:
     return cells
 
 
+def as_calls(text: str) -> str:
+    """A text that names calls instead of commands: `trace("p5")`, for `make trace PUZZLE=p5`."""
+    return _TYPED.sub(r'\1("\2")', text)
+
+
+def _of_notebook(markdown: str) -> str:
+    """A lesson's Markdown in the words of a notebook."""
+    for said, here in _IN_NOTEBOOKS:
+        markdown = said.sub(here, markdown)
+    return as_calls(markdown)
+
+
 def notebook_text(puzzle_file: str, puzzle: Puzzle) -> str:
     """A puzzle's py:percent text as the JSON of a notebook; cells are numbered, so it is reproducible.
 
@@ -64,7 +94,7 @@ def notebook_text(puzzle_file: str, puzzle: Puzzle) -> str:
     cells = []
     for number, (kind, source) in enumerate(script_cells(puzzle_file)):
         if kind == "markdown":  # whose links to lessons lead to notebooks here
-            source = _TO_LESSON.sub(lambda match: names.get(match[1], match[0]), source)
+            source = _of_notebook(_TO_LESSON.sub(lambda match: names.get(match[1], match[0]), source))
         graded = _nbgrader(source, puzzle) if kind == "code" else {}
         cells.append(new_cell(kind, f"cell-{number}", source, {"nbgrader": graded} if graded else {}))
     return notebook_json(new_notebook(cells, KERNEL))
@@ -217,6 +247,11 @@ def _unfolded(text: str) -> str:
     """Paragraphs of Chinese as one line each: a line break within them would be shown as a space."""
     paragraphs = text.split("\n\n")
     return "\n\n".join(joined(one) if has_wide(one) and "```" not in one else one for one in paragraphs)
+
+
+def code_lines(text: str) -> int:
+    """Return how many lines of a Python text are code: neither empty nor a comment alone."""
+    return len(re.findall(r"^ *[^\s#].*$", text, re.MULTILINE))
 
 
 def prose(markdown: str) -> int:

@@ -1,6 +1,7 @@
 """Check a puzzle whenever its file or notebook is saved, and show one report at a time.
 
-It never moves on by itself: whichever file is saved is checked, and after success it says which one comes next.
+It never moves on by itself: whichever file is saved is checked, and after success it says which one comes next. At a
+terminal, the file that it names is checked at once, and single keys do the rest: see KEYS.
 A check runs in a process of its own, forked from this one, which has imported all it needs. If a file that is being
 checked is saved again, that process is ended, so that nobody waits for a verdict on a text that is gone.
 """
@@ -12,8 +13,11 @@ import multiprocessing
 import os
 import select
 import signal
+import subprocess
 import sys
+import termios
 import time
+import tty
 from collections.abc import Iterable, Iterator
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -36,6 +40,8 @@ LONGEST = 400  # milliseconds to wait for that
 TICK = 100  # milliseconds between looks at what has vanished, and at the check that is going on
 GONE = 0.5  # seconds after which a file that has vanished is not about to be written anew
 _ENDING = (signal.SIGTERM, signal.SIGINT)  # ends a check; at a terminal, Ctrl-C reaches its process too
+KEYS = "n(ext), h(int), s(tep), r(eset), q(uit)"
+COMMANDS = {"h": "hint", "s": "step", "r": "reset"}  # of keys
 ECHO = 1.0  # seconds in which the same text, written again, is one save that came in two parts
 
 
@@ -47,11 +53,11 @@ class Watcher:
         self.console = console
         self.only = only
         self.root = root
-        self.puzzles = {
-            path: puzzle_id
-            for puzzle_id in ([only] if only is not None else ladder.stems())
-            for path in places.files(puzzle_id, root)
-        }
+        self.every = {path: puzzle_id for puzzle_id in ladder.stems() for path in places.files(puzzle_id, root)}
+        self.puzzles = self._those_of(only)
+        self.keys = False  # whether somebody can press them
+        self.key = ""  # that was pressed, and waits for the end of a check
+        self.current: Path | None = None  # what was checked last, or is to be opened
         self.folders = [folder for folder in dict.fromkeys(p.parent for p in self.puzzles) if folder.is_dir()]
         self.saved: set[Path] = set()  # since the last check began
         self.missed: dict[Path, float] = {}  # since when a file has been gone
@@ -67,23 +73,64 @@ class Watcher:
         greeted = False
         output = select.poll()
         output.register(1, 0)
-        try:
-            for changed in self._changes():
-                if output.poll(0):  # nobody reads it any more
-                    return
-                if not greeted:  # only now is it certain that no save goes unnoticed
-                    self._greet()
-                    self._warm_up()
-                    greeted = True
-                self._look(changed)
-        finally:
-            while self.check is not None and self.check.is_alive():
-                self.check.terminate()
-                self.check.join(TICK / 1000)
+        with _single_keys(self.console) as self.keys:
+            try:
+                for changed in self._changes():
+                    if output.poll(0):  # nobody reads it any more
+                        return
+                    if not greeted:  # only now is it certain that no save goes unnoticed
+                        self._greet()
+                        self._warm_up()
+                        greeted = True
+                    self._look(changed)
+                    if self.keys:
+                        self._listen()
+            finally:
+                while self.check is not None and self.check.is_alive():
+                    self.check.terminate()
+                    self.check.join(TICK / 1000)
+
+    def _listen(self) -> None:
+        """Do what a key asks for, as soon as no check is going on. Raises KeyboardInterrupt for q."""
+        if select.select([0], [], [], 0)[0]:
+            self.key = os.read(0, 64).decode(errors="replace")[-1:].lower()
+        if self.key == "q":
+            raise KeyboardInterrupt
+        if self.check is None and self.key:
+            key, self.key = self.key, ""
+            if key == "n":
+                self._turn_to_next()
+            elif key in COMMANDS and self.current is not None:
+                file = [] if key == "h" else ["--file", str(self.current)]
+                command = [sys.executable, "-m", "checker", COMMANDS[key], self.every[self.current], *file]
+                self._clear()
+                subprocess.run(command, stdin=subprocess.DEVNULL, check=False)
+                say(self.console, f"\n{KEYS}")
+
+    def _turn_to_next(self) -> None:
+        """Check the next open puzzle, and watch it where one alone is watched."""
+        ahead = opened(self.root).progress.next_open("" if self.current is None else self.every[self.current])
+        if ahead is None:
+            say(self.console, "All puzzles are solved.")
+            return
+        self.only = self.only and ahead
+        self.puzzles = self._those_of(self.only)
+        self._name(ahead)
+
+    def _name(self, puzzle_id: str) -> Path:
+        """The file of a puzzle that is to be opened; where there are keys, it is checked now."""
+        self.current = places.spoken_script(puzzle_id, self.root)
+        if self.keys:
+            self.saved.add(self.current)
+        return self.current
+
+    def _those_of(self, puzzle_id: str | None) -> dict[Path, str]:
+        """The files of a puzzle, or of all, with their puzzles."""
+        return {path: one for path, one in self.every.items() if puzzle_id in (None, one)}
 
     def _changes(self) -> Iterator[set[Path]]:
         """The files that have changed, after each change, and nothing every now and then."""
-        wanted = {str(path): path for path in self.puzzles} | {os.path.realpath(path): path for path in self.puzzles}
+        wanted = {str(path): path for path in self.every} | {os.path.realpath(path): path for path in self.every}
         try:
             while True:
                 folders = [*self.folders, *{Path(os.path.realpath(p)).parent for p in self.puzzles if p.is_symlink()}]
@@ -97,7 +144,7 @@ class Watcher:
                     yield_on_timeout=True,
                     recursive=False,
                 ):
-                    yield {wanted[path] for _, path in changes}
+                    yield {wanted[path] for _, path in changes} & self.puzzles.keys()
                     now = _which(self.folders)
                     if now != these and None not in now:
                         break  # another folder has taken its place, and the system only tells of the old one
@@ -143,7 +190,7 @@ class Watcher:
         for path in saved:
             self.checked[path] = _content(path)
             self.ended.pop(path, None)
-        self.checking = saved
+        self.checking, self.current = saved, saved[0]
         self.check = multiprocessing.get_context("fork").Process(target=self._child, args=(saved, gone))
         self.check.start()
 
@@ -165,6 +212,8 @@ class Watcher:
                 self._advise(answer)
             else:
                 say(self.console, str(answer))
+        if self.keys:
+            say(self.console, f"\n{KEYS}")
 
     def _answer(self, path: Path) -> Verdict | Misuse:
         """The verdict on a file; or a sentence, if it has just gone."""
@@ -185,6 +234,8 @@ class Watcher:
         """What to do after success; the report has just said which file comes next."""
         if verdict.upcoming and self.only is None:
             say(self.console, "Open it; it is checked when you save it. Ctrl-C ends this.")
+        elif verdict.upcoming and self.keys:
+            say(self.console, "To continue with it, press n.")
         elif verdict.upcoming:
             say(self.console, "To continue with it, press Ctrl-C and type:", f"make watch PUZZLE={self._next()}")
 
@@ -197,7 +248,7 @@ class Watcher:
         if ahead is None:
             say(self.console, "All puzzles are solved. Any of their files is checked when you save it.")
         else:
-            path = places.shown(places.spoken_script(ahead, self.root))
+            path = places.shown(self._name(ahead))
             say(self.console, "Open this file. It is checked when you save it:", path)
         say(self.console, "Ctrl-C ends this.")
 
@@ -215,6 +266,21 @@ class Watcher:
         """One screen for one report; without a terminal they follow each other."""
         if self.console.is_terminal:
             self.console.clear()
+
+
+@contextlib.contextmanager
+def _single_keys(console: Console) -> Iterator[bool]:
+    """Let keys be read one by one, if somebody sits at this terminal; whether that is so. It is left as it was."""
+    if not (console.is_terminal and os.isatty(0) and os.tcgetpgrp(0) == os.getpgrp()):
+        yield False
+        return
+    before, ended = termios.tcgetattr(0), signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    tty.setcbreak(0)
+    try:
+        yield True
+    finally:
+        termios.tcsetattr(0, termios.TCSADRAIN, before)
+        signal.signal(signal.SIGTERM, ended)
 
 
 @contextlib.contextmanager

@@ -27,7 +27,7 @@ from checker.learner import hints, standing
 from checker.learner.experiment import Ran, asked
 from checker.learner.progress import opened
 from checker.learner.solution import page
-from checker.notebook.cells import VALIDATING, place, run_so_far
+from checker.notebook.cells import VALIDATING, note_times, place, run_so_far, times
 from checker.notebook.interrupts import interruptible
 from checker.report.said import said
 from checker.report.screen import plain
@@ -49,6 +49,8 @@ __all__ = [
     "trace",
     "train",
 ]
+
+note_times()
 
 
 @dataclass(frozen=True, repr=False)
@@ -281,6 +283,7 @@ def _asked(verb: str, puzzle: int | str | None, **options: Any) -> Report:
         typed = f"make {verb}" if puzzle is None else f"make {verb} PUZZLE={puzzle}"
         return Report(said(f"This needs a notebook. In a terminal, type: {typed}"))
     request = {"language": spoken(), "verb": verb, "puzzle": puzzle, "cells": cells, "place": place(), **options}
+    request |= {"times": times()} if verb == "check" else {}
     try:
         done = subprocess.run(
             command_of("checker.notebook.child"),

@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import replace
 from html import escape
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from checker import catalog
@@ -25,6 +26,7 @@ from checker.compiled import command as compiling
 from checker.course import ladder, targets
 from checker.course.claims import Claims
 from checker.course.language import ENGLISH, choose
+from checker.course.lesson import as_calls
 from checker.course.places import spoken_notebook
 from checker.course.puzzle import Kernel
 from checker.course.status import Misuse
@@ -32,8 +34,8 @@ from checker.course.verdict import Verdict
 from checker.learner import predict
 from checker.learner.practice import all_checked, best, fault, for_learner, held_back, misused, own_checked
 from checker.learner.progress import opened
-from checker.notebook.cells import SESSION, VALIDATING, links_to
-from checker.notebook.words import as_calls, of_verdict
+from checker.notebook.cells import SESSION, VALIDATING, links_to, not_run
+from checker.notebook.words import of_verdict
 from checker.report.html import html, overview
 from checker.report.said import said
 from checker.report.screen import lines, plain
@@ -150,7 +152,13 @@ def _compiled(
 
 
 def _judged(
-    puzzle_id: str, verb: str, cells: list[str], place: str | None, device: str = "interpreter", every: bool = False
+    puzzle_id: str,
+    verb: str,
+    cells: list[str],
+    place: str | None,
+    device: str = "interpreter",
+    every: bool = False,
+    times: Mapping[str, float] = MappingProxyType({}),
 ) -> dict[str, Any]:
     terms = Terms(device=device, targets=() if verb in ("trace", "hint") else targets.DEFAULT)
     kernels, submission = catalog.load(puzzle_id).kernels, submission_of(cells)
@@ -167,8 +175,15 @@ def _judged(
         finding = held_back(asked, _learned(verdict, place))
         return {"text": "" if finding is None else plain(blocks_of(finding.worded(lambda text: as_calls(said(text)))))}
     if place is not None:
-        remarks = _of_several(_file(puzzle_id, Path(place)), kernels, submission)
-        verdict = replace(verdict, remarks=(*verdict.remarks, *remarks))
+        file = _file(puzzle_id, Path(place))
+        changed = not_run(cells, {int(n): when for n, when in times.items()}, file)
+        remarks = [
+            f"cell [{changed[kernel.name]}] was changed after you ran it. Judged was {kernel.name} as you ran it last: "
+            "run the cell, then check again."
+            for kernel in kernels
+            if kernel.name in changed
+        ]
+        verdict = replace(verdict, remarks=(*remarks, *verdict.remarks, *_of_several(file, kernels, submission)))
     verdict = _learned(verdict, place)
     links = {} if place is None or place != os.environ.get(SESSION) else links_to(cells, Path(place))
     if verb == "bench" and verdict.accepted:

@@ -40,6 +40,7 @@ def _parts(verdict: Verdict, links: Mapping[int, str]) -> Iterator[str]:
         yield _paragraph(f"{verdict.findings[0].title}{said('. ')}{verdict.findings[0].explanation}")
         if verdict.findings[0].examples:
             yield _pre(verdict.findings[0].examples)
+        yield from _remarks(verdict)
         return
     for finding in verdict.findings[: words.MOST_FINDINGS]:
         yield from _finding(verdict, finding, links)
@@ -54,8 +55,7 @@ def _parts(verdict: Verdict, links: Mapping[int, str]) -> Iterator[str]:
                 yield _traffic(verdict.runs[0].traffic)
     for sentence in words.compiled(verdict.compiled):
         yield f'<div style="{_FAINT}">{escape(sentence)}</div>'
-    for remark in verdict.remarks:
-        yield _paragraph(f"<b>{said('By the way: ')}</b>{escape(remark)}", raw=True)
+    yield from _remarks(verdict)
     if verdict.printed:
         case, lines, more = words.printed(verdict)
         yield _paragraph(f"<b>{said('Your code printed')}</b>{escape(said(f', with {case}:'))}", raw=True)
@@ -72,6 +72,11 @@ def _parts(verdict: Verdict, links: Mapping[int, str]) -> Iterator[str]:
         name = escape(verdict.upcoming)
         beside = name.endswith(".ipynb") and not Path(name).is_absolute()  # the notebook that shows this
         yield _paragraph(f"{said(words.NEXT)} <b>{linked(name, name) if beside else name}</b>", raw=True)
+
+
+def _remarks(verdict: Verdict) -> Iterator[str]:
+    for remark in verdict.remarks:
+        yield _paragraph(f"<b>{said('By the way: ')}</b>{escape(remark)}", raw=True)
 
 
 def _finding(verdict: Verdict, finding: Finding, links: Mapping[int, str]) -> Iterator[str]:

@@ -68,6 +68,7 @@ def _blocks(verdict: Verdict) -> Iterator[Iterable[RenderableType]]:
     if verdict.status is Status.NOT_STARTED:
         finding = verdict.findings[0]
         yield Prose(finding.explanation), *_command(finding), Prose(finding.hint)
+        yield from _remarks(verdict)
         return
     for finding in verdict.findings[: words.MOST_FINDINGS]:
         yield _finding(verdict, finding)
@@ -79,11 +80,15 @@ def _blocks(verdict: Verdict) -> Iterator[Iterable[RenderableType]]:
             yield *_traffic(verdict.runs[0].traffic), *_held(verdict.runs[0].held)
     if verdict.compiled:
         yield [_indented(Prose(sentence)) for sentence in words.compiled(verdict.compiled)]
-    for remark in verdict.remarks:
-        yield [Prose.assemble((said("By the way: "), "bold"), remark)]
+    yield from _remarks(verdict)
     if verdict.printed:
         yield _printed(verdict)
     yield _closing(verdict)
+
+
+def _remarks(verdict: Verdict) -> Iterator[Iterable[RenderableType]]:
+    for remark in verdict.remarks:
+        yield [Prose.assemble((said("By the way: "), "bold"), remark)]
 
 
 def _closing(verdict: Verdict) -> Iterator[RenderableType]:

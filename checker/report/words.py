@@ -117,7 +117,9 @@ def spot(file: str, where: Where) -> str:
     """Where a line is: in a file, in a notebook's file, or, without a file, in a cell as it was run."""
     if where.cell is None:
         return f"{file}:{where.line}"
-    return said(f"{file}, cell {where.cell}, line {where.line}" if file else f"cell [{where.cell}], line {where.line}")
+    if not file:
+        return said(f"cell [{where.cell}], as you last ran it, line {where.line}")
+    return said(f"{file}, cell {where.cell}, line {where.line}")
 
 
 def place(verdict: Verdict, finding: Finding) -> str:

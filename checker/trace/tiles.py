@@ -98,8 +98,8 @@ def _way(visits: Sequence[Visit], side: float, radius: float, *, several: bool) 
         how = {"stroke_width": 1.6} if near else {"stroke_width": 0.8, "stroke_dasharray": "4 3"}
         yield svg.path(svg.line(*((z.real, z.imag) for z in points)), **STRONG, **how)
     name = said(f"program {visits[0].program}")
-    if several and svg.width_of(name, 8.5) < side - 4:
-        yield svg.faint(places[0].real + side / 2 - 4, places[0].imag - side / 2 + 9, name, "end", 8.5)
+    if several and svg.width_of(name, SMALL) < side - 4:
+        yield svg.faint(places[0].real + side / 2 - 4, places[0].imag - side / 2 + 9, name, "end")
 
 
 def _numbers(pairs: Pairs, side: float, radius: float) -> Iterator[str]:

@@ -87,7 +87,7 @@ def _band(band: Band, sections: Sequence[_Section], most: int) -> Panel:
     for run in runs:
         if not run.tile:
             folded = said(f"{band.axis} {run.first * band.block} to {round(run.end * band.block) - 1} not shown")
-            marks.append(svg.faint(4, run.top + FOLD / 2, folded, size=9))
+            marks.append(svg.faint(4, run.top + FOLD / 2, folded))
             continue
         pale = ((s.left, run.top, s.steps * s.step, (run.end - run.first) * run.tile) for s in sections)
         marks.append(svg.boxes(pale, **svg.PALE))

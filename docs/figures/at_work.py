@@ -33,6 +33,7 @@ CODE = (
     "l = tl.sum(e, axis=0)",
     "tl.store(y_ptr + cols, e / l, mask=mask)",
 )
+BEGINS = 13.1  # what is seen first: the verdict on the mistake, and the padded lane that it is about
 STEPS = ((1, 8.8), (3, 10.6), (4, 12.4))  # the line that a step is in, and when
 CHECKED, CORRECTED, ACCEPTED, END = 5.6, 15.6, 18.8, SECONDS - 0.4
 
@@ -61,7 +62,7 @@ class Moving:
             frames.append(
                 f"@keyframes {name}{{0%,{before}{{opacity:0}}{seen},{last}{{opacity:1}}{after},100%{{opacity:0}}}}"
             )
-            uses.append(f"svg:not(:target) .{name}{{animation:{name} {SECONDS:g}s linear infinite}}")
+            uses.append(f"svg:not(:target) .{name}{{animation:{name} {SECONDS:g}s linear {-BEGINS:g}s infinite}}")
         return "\n".join([*frames, "@media (prefers-reduced-motion:no-preference){", *uses, "}"])
 
 

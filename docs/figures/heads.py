@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 def heads_in_memory() -> Figure:
     """c1: Q cut from one product for Q, K and V, and made dense; 2 sequences of 2 tokens, 2 heads."""
     sequences, tokens, heads, left = 2, 2, 2, 4.6
-    figure, axes = board(28.4, 9.6)
+    figure, axes = board(29.2, 9.6)
     top, bottom = 2.4, 6.6
     word(axes, left, 0.5, "a row of d numbers of head h of sequence s is a cell, s.h", ha="left", size=9)
     word(axes, left - 0.3, top + 0.5, "q, k, v cut\nfrom one tensor", ha="right", size=9)

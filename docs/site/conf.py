@@ -14,7 +14,7 @@ from sphinx.search.en import SearchEnglish
 from checker.browser.words import BUTTONS
 from checker.course import translation
 from checker.course.language import ENGLISH, LANGUAGES, spoken
-from checker.publish.site.front import TOP
+from checker.publish.site.lessons import TOP
 from checker.report.said import said
 from checker.trace.page import LANGUAGE, PARTS, sentences
 

@@ -30,7 +30,8 @@ async function keepPython() {
   const { version, files } = (await listed()).pyodide;
   const cache = await caches.open(PYTHON + version);
   for (const file of files) {
-    if (!(await cache.match(address(file)))) await cache.add(address(file));
+    // What a page has just loaded is in the browser's own cache, and is not sent again: no version changes its files.
+    if (!(await cache.match(address(file)))) await cache.add(new Request(address(file), { cache: "force-cache" }));
   }
 }
 

@@ -134,6 +134,7 @@ def test_a_stub_is_not_started_and_says_where_to_begin(page: Page) -> None:
     answer = page.asks("check")
     assert answer["status"] == "not-started" and "at line 5, then press Check" in answer["html"]
     assert page.progress == {}
+    assert [mark["severity"] for mark in answer["marks"]] == ["info"]
 
 
 @pytest.mark.parametrize(("ending", "status"), [("time", "too-busy"), ("crash", "no-output")])
@@ -158,7 +159,8 @@ def test_a_prediction_is_of_what_is_accepted_and_a_fixed_bug_is_noted_nowhere(pa
     assert "Press Check first" in page.asks("bench")["problem"]
     page.writes(SOLVED)
     table = page.asks("bench")["html"]
-    assert "H100" in table and "8192" in table
+    assert "H100" in table and "8192" in table and "1024" in table
+    assert table.count("<table") == 1  # all sizes are as many bytes
     before = dict(page.progress)
     assert page.asks("bug", text=f"@triton.jit{WRONG}")["accepted"] is False
     assert page.asks("bug", text=page.drafts["p1"])["accepted"] and page.progress == before

@@ -18,8 +18,13 @@ import pytest
 from checker.course import places
 from checker.course.ladder import RUNGS
 from tests.browsers import browser, saved, violations, write
+from tests.conftest import ROOT, importable
 from tests.kernels import named
 
+importable("sphinx")
+from checker.publish.site import serving  # noqa: E402
+
+APP = ROOT / "docs" / "site" / "app"
 IMPATIENT = "impatient.html"  # p2, where a launch may take two seconds
 PUZZLE = "p1"
 DOWNLOADS = "downloads"
@@ -30,6 +35,10 @@ KEPT = """async () => {
     return python ? (await (await caches.open(python)).keys()).length : 0;
 }"""
 SCROLLED = "[...document.querySelectorAll('.math-wrapper')].filter(one => one.scrollHeight > one.clientHeight).length"
+SMALLEST = """selector => Math.min(...[...document.querySelectorAll(selector)].map(one => {
+    const { a, b } = one.getScreenCTM();
+    return parseFloat(getComputedStyle(one).fontSize) * Math.hypot(a, b);
+}))"""
 OVERFLOWING = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
@@ -125,6 +134,8 @@ def test_kernels_are_judged_and_a_page_is_never_lost(context: Any, site: str) ->
     """One page for all of it, because each that is opened loads Python anew."""
     bench = Bench(context.new_page(), site + PAGE)
     assert "not started" in bench.report(lambda: bench.page.click("button[name=check]")).lower()
+    marks = bench.page.locator(".cm-lint-marker-info"), bench.page.locator(".cm-lint-marker-error")
+    assert [one.count() for one in marks] == [1, 0]  # nobody has made a mistake yet
     [finding] = named("p1_padding_loaded_as_zero").findings
     assert f"[{finding}]" in bench.checked(code("p1_padding_loaded_as_zero"))
     bench.said("Not accepted yet.")
@@ -132,6 +143,11 @@ def test_kernels_are_judged_and_a_page_is_never_lost(context: Any, site: str) ->
     assert bench.page.locator(".cm-lint-marker-error").count() == 1
     bench.page.click(".wb-report a[data-line]")
     assert "other=0.0" in bench.page.inner_text(".workbench .cm-activeLine.cm-line")
+    # What a mark says goes away with it, though the mouse stays where it is.
+    bench.page.hover(".cm-lint-marker-error")
+    bench.page.wait_for_selector(".cm-tooltip-lint")
+    bench.press("End", "Enter", "x")
+    bench.page.wait_for_selector(".cm-tooltip-lint", state="detached")
 
     # Two that would never end.
     assert "[time-limit]" in bench.checked(code("p1_long_loop"))
@@ -158,10 +174,17 @@ def test_kernels_are_judged_and_a_page_is_never_lost(context: Any, site: str) ->
     while (name := bench.focused()) != "":
         reached.append(name)
         bench.press("Tab")
-        if len(reached) > 20 or "wb-next" in reached:
+        if len(reached) > 20 or "wb-solution" in reached:
             break
-    assert reached == ["check", "hint", "predict", "step", "trace", "speed", "bug", "reset", "wb-solution", "wb-next"]
+    buttons = ["hint", "predict", "step", "trace", "speed", "bug", "reset", "wb-solution"]
+    assert reached == ["check", "wb-next wb-main", *buttons]
     bench.said("Accepted.")
+    card = " ".join(bench.page.inner_text(".wb-won").split())
+    assert card.startswith(f"p1 is solved. {RUNGS['p1'].saves}") and card.endswith(
+        "1 of 9 Next: p2 Safe softmax, three passes"
+    )
+    lines, moved = (re.findall(r"[\d,]+", one) for one in re.findall(r"(?:code|stored) ([\d,]+ [\d,]+)", card))
+    assert lines[0] == lines[1] and moved[0] == moved[1]  # it is the course's solution
 
     # What is earned.
     assert bench.page.locator("li[data-puzzle=p1] .solved-mark").count() == 1
@@ -252,6 +275,29 @@ def test_all_is_there_offline_after_the_first_visit(context: Any, folder: Path, 
     page.goto(address)
     page.wait_for_selector("article li[data-puzzle=p1] .solved-mark")
     assert page.inner_text("#go-on") == "Go on with p2"
+
+
+def test_a_first_visit_takes_as_much_as_the_page_says(context: Any, built_site: Path) -> None:
+    sent: list[int] = []
+
+    class Counting(serving._Handler):
+        def copyfile(self, source: Any, out: Any) -> None:
+            sent.append(out.write(source.read()))
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    page = context.new_page()
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Counting, directory=built_site)) as server:
+        threading.Thread(target=server.serve_forever).start()
+        page.goto(f"http://127.0.0.1:{server.server_port}/{PAGE}")
+        page.wait_for_function(READY)
+        wanted = len(json.loads((built_site / "app" / "files.json").read_text())["pyodide"]["files"])
+        while page.evaluate(KEPT) < wanted:  # the rest of the site is kept before that
+            page.wait_for_timeout(100)
+        server.shutdown()
+    [said] = re.findall(r"Loading Python \((\d+) MB at the first visit\)", (APP / "judge.js").read_text())
+    assert sum(sent) / 1e6 == pytest.approx(int(said), abs=0.6)
 
 
 @pytest.fixture
@@ -441,3 +487,8 @@ def test_pictures_and_a_stop(context: Any, site: str) -> None:
     bench.page.click("button[name=trace]")
     picture = bench.page.wait_for_selector(".wb-pictures svg")
     assert "reads per element: x 3" in picture.eval_on_selector("desc", "one => one.textContent")
+    assert bench.page.evaluate(SMALLEST, ".wb-pictures text") > 9.99
+    bench.page.get_by_role("button", name="In full width").click()
+    assert bench.page.evaluate(SMALLEST, ".wb-wide text") > 12  # of a window of 1280 pixels
+    bench.press("Escape")
+    bench.page.wait_for_selector(".wb-pictures > svg")

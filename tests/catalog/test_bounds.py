@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 import pytest
@@ -16,11 +16,12 @@ from checker.catalog.attention.bounds import A_PROGRAM, A_VISIT, by_hand, keys_n
 from checker.catalog.attention.launch import Shape, shape_of
 from checker.catalog.attention.reference import sees
 from checker.catalog.attention.values import normal_inputs
+from checker.catalog.matmul.reference import shape_of as matmul_shape
 from checker.catalog.softmax.launch import launch
 from checker.catalog.softmax.reference import blockwise_budget
 from checker.course import ladder
-from checker.course.case import Case
-from checker.course.puzzle import Kernel
+from checker.course.case import AxisKind, Case
+from checker.course.puzzle import Budget, Kernel
 
 KEPT = [  # rows, columns, blocks → elements of x that two passes must read; those of a load
     (3, 35, {"BLOCK_SIZE": 16}, 3 * (35 + 35 - 16), 16),
@@ -111,3 +112,81 @@ def test_what_the_gradient_of_a_bias_costs_is_the_closed_form() -> None:
         "bias_ptr": 40 * 70,
     }
     assert b1.budget(case)["dbias_ptr"].stores == 40 * 70
+
+
+Bounds = Mapping[str, Budget]
+
+
+def crossings(bounds: Bounds, own: str = "y_ptr") -> float:
+    """How often an element crosses the memory bus, where one tensor is stored whole."""
+    return sum(bound.loads + bound.stores for bound in bounds.values()) / bounds[own].stores
+
+
+def nothing_square(case: Case) -> bool:
+    """Whether no tensor has an element for each query and key."""
+    return not any({AxisKind.QUERY, AxisKind.KEY} <= {a.kind for a in t.axes} for t in case.tensors.values())
+
+
+def once(case: Case, bounds: Bounds, *names: str) -> bool:
+    """Whether these tensors, where the launch has them, are moved once."""
+    found = [(bounds[name], case.tensors[name].values.size) for name in names if name in bounds]
+    return all((one.loads + one.stores, bool(one.loads and one.stores)) == (size, False) for one, size in found)
+
+
+def fewer(loads: int, all_loads: int, block: int) -> bool:
+    """Whether tiles of this side save all that they can: so many times, but for the last tile."""
+    return all_loads <= loads * block < all_loads + block * loads
+
+
+def in_a1(case: Case, bounds: Bounds) -> bool:
+    s = matmul_shape(case)
+    sides = (("a_ptr", s.Bn), ("b_ptr", s.Bm))
+    return all(fewer(bounds[name].loads, s.m * s.n * s.k, side) for name, side in sides)
+
+
+def in_p6(case: Case, bounds: Bounds) -> bool:
+    """O once; of causal attention half of the tiles, and those that the diagonal goes through."""
+    s = shape_of(case)
+    half = not case.constexprs["CAUSAL"] or s.n_q > s.n_k or s.n_q < s.n_k
+    most = s.heads * s.D * s.tr * (s.n_k + s.Br + s.Bc) / 2
+    return once(case, bounds, "q_ptr", "o_ptr") and (half or bounds["k_ptr"].loads <= most)
+
+
+def shared(case: Case) -> int:
+    """Loads of a bias, if what the scores of a tile share is loaded once for each tile."""
+    s, bias = shape_of(case), case.tensors["bias_ptr"].values.shape
+    of_rows = s.n_q if bias[-2] > 1 else s.tr
+    of_columns = s.n_k if bias[-1] > 1 else s.tc
+    heads = s.heads if case.kernel == b1.ATTENTION.name else 1
+    return heads * of_rows * of_columns
+
+
+# What `saves` says in the ladder, of each launch of the puzzle.
+SAVED: dict[str, Callable[[Case, Bounds], bool]] = {
+    "w1": lambda case, bounds: once(case, bounds, "x_ptr", "y_ptr", "z_ptr"),
+    "w2": lambda case, bounds: once(case, bounds, "x_ptr", "out_ptr") and case.tensors["out_ptr"].values.ndim == 1,
+    "w3": lambda case, bounds: once(case, bounds, "x_ptr", "y_ptr"),
+    "p1": lambda case, bounds: crossings(bounds) == 2 < (2 + 1 + 2),  # exp, sum, division
+    "p2": lambda case, bounds: crossings(bounds) == 4 < (1 + 2 + 2 + 1 + 2),  # maximum, difference, exp, sum, division
+    "p3": lambda case, bounds: crossings(bounds) == 3 / 4 * crossings(catalog.load("p2").budget(case)),
+    "p4": lambda case, bounds: crossings(bounds) == crossings(catalog.load("p3").budget(case)),
+    "a1": in_a1,
+    "a3": lambda case, bounds: nothing_square(case) and once(case, bounds, "q_ptr", "o_ptr"),
+    "p5": lambda case, bounds: (
+        nothing_square(case)
+        and {bounds["o_ptr"].loads, bounds["o_ptr"].stores} == {shape_of(case).tc * case.tensors["o_ptr"].values.size}
+    ),
+    "p6": in_p6,
+    "p7": lambda case, bounds: nothing_square(case) and once(case, bounds, "dq_ptr", "dk_ptr", "dv_ptr"),
+    "b1": lambda case, bounds: bounds["bias_ptr"].loads <= shared(case) and once(case, bounds, "dbias_ptr"),
+    "b2": lambda case, bounds: nothing_square(case),
+    "b3": lambda case, bounds: once(case, bounds, "k_ptr", "v_ptr", "o_part_ptr", "lse_part_ptr"),
+}
+
+
+@pytest.mark.parametrize("puzzle_id", [rung.id for rung in ladder.LADDER if not (rung.pytorch or rung.draft)])
+def test_what_is_said_to_be_saved_is_the_bound(puzzle_id: str) -> None:
+    assert ladder.RUNGS[puzzle_id].saves.endswith(".")
+    puzzle = catalog.load(puzzle_id)
+    for case in puzzle.cases(puzzle.draw("bounds")):
+        assert SAVED[puzzle_id](case, puzzle.budget(case)), case.name

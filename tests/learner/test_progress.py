@@ -342,6 +342,11 @@ def test_the_table_shows_it_all_in_40_columns(course: Course) -> None:
     assert "\x1b" not in done.stdout
 
 
+def test_what_goes_on_in_the_next_line_is_as_far_in(course: Course) -> None:
+    shown = course.run("progress", COLUMNS="60").stdout
+    assert re.search(r"\n {5}before p1, if strides or sums *\n {5}are new to you", shown)
+
+
 def test_it_can_be_asked_from_anywhere(course: Course) -> None:
     done = course.run("progress", cwd=course.root / "checker")
     assert done.returncode == 0 and str(course.script(next(iter(STEMS)))) in done.stdout

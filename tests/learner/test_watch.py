@@ -29,6 +29,7 @@ from tests.learner.conftest import STEMS, Course, solved, stub_text
 STUB, RIGHT = stub_text("p1"), solved("p1")
 WRONG = RIGHT.replace("/ denominator", "/ (denominator + 1)")
 CLEARED = "\x1b[2J"
+LAST_KEY = "q(uit)"  # ends what is shown, at a terminal
 SOON = 300.0  # a machine may be busy: what does not come at all fails, not what comes late
 
 
@@ -116,6 +117,8 @@ def start(course: Course) -> Iterator[Start]:
         command = [sys.executable, "-m", "checker", "watch", "--", *arguments]
         running.append(Watched(command, course, terminal, environment))
         running[-1].until("Ctrl-C ends this.")
+        if terminal:  # there, the file that is named is checked at once
+            running[-1].until(LAST_KEY)
         return running[-1]
 
     yield begin
@@ -218,9 +221,66 @@ def test_one_puzzle_only(course: Course, start: Start) -> None:
     course.script("p2").write_text(solved("p2"))
     watched.nothing(0.8)
     course.script("p1").write_text(RIGHT)
-    watched.until("press Ctrl-C and type:", SOON)
-    watched.until("  make watch PUZZLE=p2", SOON)
+    watched.until("To continue with it, press n.", SOON)
     assert watched.end() == 0
+    alone = start("1", terminal=False)
+    course.script("p1").write_text(f"{RIGHT}\n")
+    alone.until("press Ctrl-C and type:", SOON)
+    alone.until("  make watch PUZZLE=p2", SOON)
+
+
+def test_at_a_terminal_the_file_that_is_named_is_checked_at_once(course: Course) -> None:
+    course.script("p1").write_text(WRONG)
+    (course.root / "progress.txt").write_text("puzzle w1: solved\n")
+    for arguments in ((), ("p1",)):
+        watched = Watched([sys.executable, "-m", "checker", "watch", *arguments], course, True, {})
+        report = watched.until(LAST_KEY)
+        assert "Puzzle p1: Naive softmax" in report and "then check again" in report
+        os.write(watched.ours, b"q")
+        assert watched.child.wait(10) == 0
+        watched.until("No longer watching.")
+        assert termios.tcgetattr(watched.ours) == watched.before
+        os.close(watched.ours)
+        os.close(watched.theirs)
+
+
+def test_a_pipe_has_no_keys_and_nothing_is_checked_before_it_is_saved(course: Course, start: Start) -> None:
+    course.script("p1").write_text(WRONG)
+    watched = start(terminal=False)
+    watched.nothing(1.0)
+    assert watched.end() == 0
+
+
+@pytest.mark.parametrize("only", [(), ("p1",)], ids=["all", "one"])
+def test_keys_do_what_there_are_commands_for(only: tuple[str, ...], course: Course, start: Start) -> None:
+    (course.root / "progress.txt").write_text("puzzle w1: solved\n")
+    watched = start(*only)
+
+    def pressed(key: bytes) -> str:
+        os.write(watched.ours, key)
+        return watched.until(LAST_KEY)
+
+    assert "Puzzle p1, hint 1 of 3" in pressed(b"h")
+    course.script("p1").write_text(WRONG)
+    watched.until(LAST_KEY)
+    assert f"Written: step/{STEMS['p1']}.html" in pressed(b"s")
+    assert "is the stub again. What it held is in" in " ".join(pressed(b"r").split())
+    watched.until("not started")  # which the file's change brings
+    watched.until(LAST_KEY)
+    assert course.script("p1").read_text() == STUB
+    assert "Puzzle p2: Safe softmax" in pressed(b"N")
+    course.script("p2").write_text(solved("p2"))  # which is watched now
+    assert "accepted" in watched.until(LAST_KEY)
+    assert watched.end(b"q") == 0
+
+
+def test_a_key_waits_for_the_end_of_a_check(course: Course, start: Start) -> None:
+    watched = start()
+    course.script("p7").write_text(solved("p7"))
+    watched.until("Checking")
+    os.write(watched.ours, b"h")
+    assert "Puzzle p7:" in watched.until(LAST_KEY, 3 * SOON)
+    assert "Puzzle p7, hint 1 of 3" in watched.until(LAST_KEY)
 
 
 def test_a_notebook_is_checked_too(course: Course, start: Start) -> None:
@@ -244,7 +304,7 @@ def test_other_files_are_nobodys_business(course: Course, start: Start) -> None:
 
 def test_a_file_that_vanishes_is_a_sentence(course: Course, start: Start) -> None:
     watched = start()
-    course.script("p1").write_text(STUB)
+    course.script("p1").write_text(f"{STUB}\n")
     watched.until("not started", SOON)
     for _ in range(2):
         course.script("p1").unlink()
@@ -258,7 +318,7 @@ def test_a_file_that_vanishes_is_a_sentence(course: Course, start: Start) -> Non
 
 def test_another_folder_in_its_place_is_watched(course: Course, start: Start) -> None:
     watched = start()
-    course.script("p1").write_text(STUB)
+    course.script("p1").write_text(f"{STUB}\n")
     watched.until("not started", SOON)
     folder = course.root / "puzzles"
     shutil.copytree(folder, course.root / "new")
@@ -309,7 +369,7 @@ def test_what_cannot_be_read_is_a_report_too(course: Course, start: Start) -> No
 def test_forty_columns_are_enough(course: Course, start: Start) -> None:
     watched = start("1", COLUMNS="40")
     course.script("p1").write_text(RIGHT)
-    shown = watched.until("make watch PUZZLE=p2", SOON)
+    shown = watched.until("press n.", SOON) + watched.until(LAST_KEY)
     assert all(len(re.sub(r"\x1b\[[0-9;]*\w", "", line).rstrip()) <= 40 for line in shown.split("\r\n"))
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +18,8 @@ import checker.notebook
 from checker import catalog
 from checker.check import program_of
 from checker.course import ladder, places
+from checker.course.lesson import as_calls
 from checker.notebook.cells import links_to
-from checker.notebook.words import as_calls
 from checker.submission.definitions import latest, submission_of
 from checker.submission.extract import NotASubmission
 from checker.submission.language import language_of
@@ -72,7 +74,7 @@ def test_what_is_said_of_the_cells_above_is_true_of_every_notebook(puzzle_id: st
     """Run, they are all that a check needs; a report on what they lack asks for a cell that is there."""
     cells, kernels = cells_of(puzzle_id), catalog.load(puzzle_id).kernels
     [at] = [n for n, (_, text) in enumerate(cells) if text.startswith("## How to check")]
-    assert "run the cells above, then the one below" in " ".join(cells[at][1].split())
+    assert "Run the cells above, then the one below" in " ".join(cells[at][1].split())
     assert cells[at + 1][0] == "code" and cells[at + 1][1].endswith(f'\ncheck("{puzzle_id}")')
     above = [text for kind, text in cells[:at] if kind == "code"]
     program_of(submission_of(above), kernels)
@@ -88,7 +90,10 @@ def test_what_is_said_of_the_cells_above_is_true_of_every_notebook(puzzle_id: st
 def test_a_notebook_imports_what_its_lesson_and_its_reports_offer(puzzle_id: str) -> None:
     cells = cells_of(puzzle_id)
     lesson = " ".join(text for kind, text in cells if kind == "markdown")
-    offered = {"check", "hint", "solution", "step", "trace", *re.findall(r"\bmake\s+(\w+)\s+PUZZLE=", lesson)}
+    offered = {"check", "hint", "solution", "step", "trace", *re.findall(r"`(\w+)\(", lesson)} & {
+        *checker.notebook.__all__
+    }
+    assert not re.search(r"\bmake\s+[a-z]+(?:`|\s+[A-Z]+=)|terminal", lesson), "a notebook has calls"
     imported = {
         name.name
         for kind, text in cells[2:]  # the first two are for other services
@@ -141,7 +146,31 @@ def test_a_finding_points_at_the_cell_as_it_is_numbered(cell: Kernel) -> None:
     cell("'a cell before'")
     cell(WRONG)
     shown = cell("check(1)")["text/plain"]
-    assert "cell [3], line" in shown
+    assert "cell [3], as you last ran it, line" in shown
+
+
+def test_a_cell_that_was_edited_and_not_run_is_told(cell: Kernel, tmp_path: Path) -> None:
+    """As far as the saved file tells: it is written later than the cell was run, and holds what never was."""
+    path = tmp_path / "saved.ipynb"
+
+    def told(saved: str, after: float = 1.0) -> bool:
+        path.write_text(json.dumps({"cells": [{"cell_type": "code", "id": "a", "source": saved}]}))
+        os.utime(path, (time.time() + after,) * 2)
+        return "was changed after you ran it" in cell("check(1)")["text/plain"]
+
+    cell(f"import os\nos.environ['JPY_SESSION_NAME'] = {str(path)!r}")
+    try:
+        cell(WRONG)
+        assert not told(WRONG)  # run as it is saved
+        assert told(SOLUTION)
+        assert f"cell [{cell.count - 1}] was changed after" not in cell("check(1)")["text/plain"]  # but the one before
+        assert not told(SOLUTION, after=-60)  # saved before it was run: nothing is known
+        cell(SOLUTION)
+        assert not told(SOLUTION)
+        cell(SOLUTION.partition("    mask")[0] + "    # FILL IN (roughly 5 lines)")
+        assert told(f"{SOLUTION}\n# and more")  # though nothing was run
+    finally:
+        cell("del os.environ['JPY_SESSION_NAME']")
 
 
 def test_a_cell_that_was_run_is_found_by_what_it_defines(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from checker.course import ladder
 from tests import browsers
 from tests.browser.test_site import served
 from tests.browsers import violations
@@ -42,6 +43,13 @@ def opened(browser: Any, address: str, solved: tuple[str, ...] = (), **how: Any)
 def test_it_says_how_far_one_is_and_leads_on(browser: Any, address: str) -> None:
     page = opened(browser, address)
     assert (page.inner_text("#go-on"), page.inner_text("#how-far")) == ("Start with w1", "")
+    for solved, ahead in ((("w1",), "p1"), (ladder.SPINE, "b1")):  # the main path first; b1, for c1 needs PyTorch
+        page = opened(browser, address, solved)
+        assert page.inner_text("#go-on") == f"Go on with {ahead}"
+        page.goto(f"{address}puzzles/{ladder.RUNGS[solved[-1]].stem}.html")
+        page.wait_for_selector(".wb-next")
+        links = [page.locator(one) for one in (".wb-next", "a.next-page")]
+        assert all(f"/{ahead}_" in f"/{one.get_attribute('href')}" and ahead in one.inner_text() for one in links)
     page = opened(browser, address, ("w1", "p1", "p2"))
     assert (page.inner_text("#go-on"), page.inner_text("#how-far")) == ("Go on with p3", "3 of 15 solved here")
     page.click("#go-on")

@@ -121,7 +121,7 @@ def test_what_a_page_says_otherwise_is_said_in_a_lesson(language: str) -> None:
 TRANSLATED = [rung for rung in ladder.LADDER if languages(rung.id)]
 BOTH = [f"{room}/{rung.stem}" for room in ("puzzles", "solutions") for rung in TRANSLATED]
 MISSING = {text.file.stem for text in translations.texts(CHINESE) if not text.other}
-OTHERWISE = ("title", "questions")  # what a page's data say in words
+OTHERWISE = ("title", "questions", "saves", "following")  # what a page's data say in words
 
 
 @pytest.mark.parametrize("name", ["index", *BOTH])
@@ -206,7 +206,9 @@ def test_the_front_page_leads_up_the_ladder(pages: dict[str, Page], built_site: 
 
 def test_each_puzzle_says_what_it_gives_and_takes_or_when_to_take_it(built_site: Path) -> None:
     text = (built_site / "index.html").read_text()
-    found = re.findall(r'<li data-puzzle="(\w+)"( data-pytorch)?( class="beside")?><a.*?</a>(.*?)</li>', text)
+    found = re.findall(
+        r'<li data-puzzle="(\w+)"( data-pytorch)?( class="beside")? data-following[^>]*><a.*?</a>(.*?)</li>', text
+    )
     assert [entry for entry, *_ in found] == list(ladder.RUNGS)
     minutes = {}
     for entry, in_pytorch, beside, tagged in found:
@@ -217,6 +219,8 @@ def test_each_puzzle_says_what_it_gives_and_takes_or_when_to_take_it(built_site:
             minutes[entry] = int(taken[1])
     assert minutes.keys() == STEMS_OF_KERNELS.keys()
     assert all(taken % 5 == 0 for taken in minutes.values())
+    hours = round(sum(minutes[entry] for entry in ladder.SPINE) / 60)
+    assert f"About {minutes['w1']} minutes for the first puzzle, about {hours} hours for the 9 of" in text
     assert 10 <= minutes["w1"] < minutes["p5"] < minutes["p7"] <= 180
 
 

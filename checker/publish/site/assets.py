@@ -195,5 +195,6 @@ def _list(site: Path, pyodide: dict[str, Any]) -> None:
 
 
 def _left_out(path: PurePosixPath | Path) -> bool:
-    """Pyodide has a list of its own, and a service worker does not keep itself."""
-    return path.parts[0] in ("pyodide", "sw.js") or path.name in (".buildinfo", "objects.inv")
+    """Pyodide has a list of its own, a service worker does not keep itself, and some files are had when asked for."""
+    unread = path.name in (".buildinfo", "objects.inv") or path.suffix in (".map", ".gz")
+    return path.parts[0] in ("pyodide", "sw.js") or unread

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import html
-import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from checker.course import places
-from checker.course.ladder import LADDER, Rung
-from checker.course.lesson import prose, script_cells
+from checker.course.ladder import LADDER, RUNGS, SPINE, Rung, following
+from checker.course.lesson import code_lines, prose, script_cells
 from checker.course.paragraphs import IN_ENGLISH
-from checker.publish.site.lessons import named
+from checker.publish.site.lessons import TOP, named
 from checker.report.said import said
 
 CHAPTERS = {
@@ -20,10 +19,9 @@ CHAPTERS = {
     "a1": "Attention",
     "a4": "The backward pass",
     "c1": "The capstone",
-    "b1": "Beyond the seven",
+    "b1": "Going further",
 }  # by their first puzzles
 READ, WRITTEN = 200, 0.5  # words of a lesson, and lines of a kernel, in a minute
-TOP = "site://"  # what a link begins with that counts from the top of the site, as docs/site/conf.py knows
 
 
 def go_on() -> str:
@@ -32,6 +30,18 @@ def go_on() -> str:
     words = said(f"Start with {first.id}")
     link = f'<a id="go-on" class="go-on" href="puzzles/{first.stem}.html">{words}</a>'
     return f'<p>{link} <span id="how-far"></span></p>'
+
+
+def how_long(root: Path) -> str:
+    """The time that the first puzzle takes, and those of the main path together: the sum of the list."""
+    first, *others = (_minutes(RUNGS[id], root) for id in SPINE)
+    if not first:
+        return ""
+    hours = round((first + sum(others)) / 60)
+    words = said(
+        f"About {first} minutes for the first puzzle, about {hours} hours for the {len(SPINE)} of the main path."
+    )
+    return f"**{said('How long?')}** {words}"
 
 
 def _chapters() -> dict[str, list[Rung]]:
@@ -76,7 +86,8 @@ def _entry(rung: Rung, root: Path, here: bool) -> str:
     told = "".join(f"{said(', ')}{one}" for one in more) + (
         f"<br>{html.escape(said(rung.gives))}" if rung.gives else ""
     )
-    return f'<li data-puzzle="{rung.id}"{kind}>{link}<span class="more">{told}</span></li>'
+    ahead = " ".join(following(rung.id))
+    return f'<li data-puzzle="{rung.id}"{kind} data-following="{ahead}">{link}<span class="more">{told}</span></li>'
 
 
 def _minutes(rung: Rung, root: Path) -> int:
@@ -89,10 +100,9 @@ def _minutes(rung: Rung, root: Path) -> int:
     cells = script_cells(places.script(rung.id, root).read_text(encoding="utf-8"))
     words = sum(prose(text) for kind, text in cells if kind == "markdown")
     solved, stub = (
-        re.findall(r"^ *[^\s#].*$", path.read_text(encoding="utf-8"), re.MULTILINE)
-        for path in (places.solution(rung.id, root), places.stubs(rung.id))
+        code_lines(path.read_text(encoding="utf-8")) for path in (places.solution(rung.id, root), places.stubs(rung.id))
     )
-    return 5 * round((words / READ + (len(solved) - len(stub)) / WRITTEN) / 5)
+    return 5 * round((words / READ + (solved - stub) / WRITTEN) / 5)
 
 
 def contents(to_read: Mapping[str, str], there: Collection[str]) -> str:

@@ -15,13 +15,15 @@ from typing import Any
 from checker import catalog
 from checker.browser.words import on_page
 from checker.course import paragraphs, places
-from checker.course.ladder import Rung
+from checker.course.ladder import RUNGS, SPINE, Rung, following
 from checker.course.language import CHINESE, ENGLISH, spoken
-from checker.course.lesson import Hint, emptied, hints, kernel_cell, script_cells
+from checker.course.lesson import Hint, code_lines, emptied, hints, kernel_cell, script_cells
+from checker.course.localised import languages
 from checker.learner.bugs import Bug, bugs_of
 from checker.report.said import said
 
 TOO_LARGE = ("b1", "b3")  # to be timed: NumPy has no such arrays in 32 bits
+TOP = "site://"  # what a link begins with that counts from the top of the site, as docs/site/conf.py knows
 PATIENCE = 200  # seconds in which a worker may do one launch, or draw, on however slow a machine
 
 # What lessons say of cells and terminals, and what they say here. Lines are broken anywhere.
@@ -157,6 +159,10 @@ def _workbench(rung: Rung, stub: str, steps: Sequence[Hint], cells: Sequence[tup
         "timed": catalog.load(rung.id).timed is not None and rung.id not in TOO_LARGE,
         "cells": [{"code": text, "runs": runs} for text, runs in cells],
         "trace": True,
+        "saves": said(rung.saves),
+        "lines": _solved_lines(rung, root),
+        "spine": SPINE,
+        "following": [_ahead(RUNGS[id], root) for id in following(rung.id) if not RUNGS[id].pytorch],
         "solution": f"../solutions/{rung.stem}.html" if places.solution(rung.id, root).exists() else None,
         "root": "../",
     }
@@ -173,6 +179,18 @@ def _workbench(rung: Rung, stub: str, steps: Sequence[Hint], cells: Sequence[tup
         data=json.dumps(data, ensure_ascii=False).replace("<", "\\u003c"),  # so that no text of ours ends the script
         hints="\n".join(folded),
     )
+
+
+def _solved_lines(rung: Rung, root: Path) -> int | None:
+    """Return how many lines of code the solution's kernels have; None in a copy of the course without it."""
+    path = places.solution(rung.id, root)
+    return code_lines(path.read_text(encoding="utf-8").partition("@triton.jit")[2]) + 1 if path.exists() else None
+
+
+def _ahead(rung: Rung, root: Path) -> dict[str, str]:
+    """A puzzle to go on with; one that has not been translated is in English alone."""
+    above = "" if spoken() in (ENGLISH, *languages(rung.id, root)) else f"{TOP}puzzles/"
+    return {"puzzle": rung.id, "title": said(rung.title), "href": f"{above}{rung.stem}.html"}
 
 
 def _hunted(bug: Bug) -> dict[str, Any]:

@@ -18,8 +18,7 @@ from checker.course.language import ENGLISH, speaking
 from checker.course.localised import languages
 from checker.publish.bundle import NAME
 from checker.publish.site import front
-from checker.publish.site.front import TOP
-from checker.publish.site.lessons import in_words, lesson, solution
+from checker.publish.site.lessons import TOP, in_words, lesson, solution
 
 TITLE = "From softmax to FlashAttention"
 PAGES = {
@@ -89,7 +88,9 @@ def _of_lessons(root: Path, language: str) -> dict[str, str]:
 
 def _front(root: Path, there: Collection[str]) -> str:
     text = in_words((root / FRONT).read_text(encoding="utf-8"), root)
-    text = text.replace("<!-- go on -->", front.go_on()).replace("<!-- ladder -->", front.ladder(root, there))
+    parts = {"go on": front.go_on(), "how long": front.how_long(root), "ladder": front.ladder(root, there)}
+    for name, part in parts.items():
+        text = text.replace(f"<!-- {name} -->", part)
     return text + front.contents(PAGES, there)
 
 

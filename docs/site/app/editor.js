@@ -69,6 +69,7 @@ export function editor(parent, doc, label, { typed = () => {}, checks, plain = f
     mark(found) {
       const marked = found.map(({ line, said, severity = "error" }) => ({ from: at(line).from, to: at(line).to, severity, message: said }));
       view.dispatch(setDiagnostics(view.state, marked));
+      dispatchEvent(new MouseEvent("mousemove", { clientX: -99, clientY: -99 })); // shuts what a mark that is gone has said
     },
     /** Go to a line. */
     goTo(line) {

@@ -12,7 +12,7 @@ function mark(item) {
   link.append(sign);
 }
 
-/** Once something was begun: how far one is, and the first open puzzle from the last one that was. */
+/** Once something was begun: how far one is, and the last one that was, or the open one that follows it. */
 function goOn() {
   const link = document.getElementById("go-on");
   const items = [...document.querySelectorAll("article li[data-puzzle]:not([data-pytorch])")];
@@ -21,7 +21,8 @@ function goOn() {
   if (!link || last < 0) return;
   const done = items.filter((item) => solved(item.dataset.puzzle)).length;
   document.getElementById("how-far").textContent = t("{done} of {all} solved here", { done, all: items.length });
-  const open = [...items.slice(last), ...items].find((item) => !solved(item.dataset.puzzle));
+  const ahead = [items[last].dataset.puzzle, ...items[last].dataset.following.split(" ")];
+  const open = ahead.map((id) => items.find((item) => item.dataset.puzzle === id)).find((item) => item && !solved(item.dataset.puzzle));
   if (open) {
     link.href = open.querySelector("a").href;
     link.textContent = t("Go on with {puzzle}", open.dataset);

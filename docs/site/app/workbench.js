@@ -25,6 +25,7 @@ const FRAME = `
 <div class="wb-buttons">
   <button type="button" name="check" class="wb-main">${t("Check")}</button>
   <button type="button" name="stop" hidden>${t("Stop")}</button>
+  <a class="wb-next wb-main" hidden></a>
   <button type="button" name="hint">${t("Hint")}</button>
   <button type="button" name="predict" aria-expanded="false">${t("Predict")}</button>
   <button type="button" name="step">${t("Step")}</button>
@@ -33,7 +34,6 @@ const FRAME = `
   <button type="button" name="bug" hidden>${t("Find a bug")}</button>
   <button type="button" name="reset">${t("Reset")}</button>
   <a class="wb-solution" hidden>${t("Solution")}</a>
-  <a class="wb-next" hidden>${t("Next puzzle")}</a>
   <details class="wb-files">
     <summary>${t("File")}</summary>
     <div>
@@ -203,12 +203,20 @@ class Workbench {
 
   /** Where success leads to. */
   #earned() {
-    const targets = { solution: this.data.solution, next: document.querySelector("a.next-page")?.href };
+    const { puzzle, solution, following } = this.data, ahead = following.find((one) => !solved(one.puzzle)); // as checker/learner/progress.py
+    const targets = { solution, next: ahead?.href };
     for (const [name, target] of Object.entries(targets)) {
       const link = this.part(name);
-      link.hidden = !target || !solved(this.data.puzzle);
+      link.hidden = !target || !solved(puzzle);
       if (!link.hidden) link.href = target;
     }
+    if (ahead) Object.assign(this.part("next"), { textContent: t("Next: {puzzle}", ahead), title: ahead.title });
+    const foot = document.querySelector("a.next-page"); // the page's own, which knows nothing of what is solved
+    if (ahead && foot) {
+      foot.href = ahead.href;
+      foot.querySelector(".title").textContent = `${ahead.puzzle} ${ahead.title}`;
+    }
+    this.button("check").classList.toggle("wb-main", this.part("next").hidden);
     this.button("speed").hidden = !this.data.timed || !solved(this.data.puzzle);
     this.button("bug").hidden = !this.data.bugs.length || !solved(this.data.puzzle);
   }
@@ -291,12 +299,25 @@ class Workbench {
     for (const name of SHOWN) this.#show(name, "");
     this.#show("report", answer.html);
     this.editor.mark(answer.marks);
+    if (answer.accepted) this.part("report").prepend(this.#card(answer));
     if (answer.steps) {
       const onclick = () => this.#step();
       this.part("report").append(made("button", { type: "button", textContent: t("See it happen, step by step"), onclick }));
     }
     const said = answer.accepted ? t("Accepted.") : (SAID[answer.status] ?? t("Not accepted yet."));
     this.#said(said + (answer.withheld ? t(" The report is below, and Hint says more.") : t(" The report is below.")));
+  }
+
+  /** What was gained, how that compares with the course's solution, how far one is, and where to go on. */
+  #card({ lines, moved, most }) {
+    const { puzzle, saves, spine, lines: theirs } = this.data, done = spine.filter(solved).length, next = this.part("next");
+    const row = (what, ...numbers) => made("tr", {}, made("th", { scope: "row", textContent: what }), ...numbers.map((one) => made("td", { textContent: one.toLocaleString() })));
+    const heads = ["", t("yours"), t("the course’s solution")].map((textContent) => made(textContent ? "th" : "td", { textContent }));
+    const card = made("div", { className: "wb-won" }, made("p", {}, made("b", { textContent: t("{puzzle} is solved.", { puzzle }) }), ` ${saves}`));
+    card.append(made("table", {}, made("tr", {}, ...heads), ...(theirs ? [row(t("lines of code"), lines, theirs)] : []), row(t("elements loaded and stored"), moved, most)));
+    if (spine.includes(puzzle)) card.append(made("p", {}, made("progress", { max: spine.length, value: done, ariaLabel: t("Solved") }), ` ${t("{done} of {all}", { done, all: spine.length })}`));
+    if (!next.hidden) card.append(made("a", { className: "wb-main wb-go", href: next.href, textContent: `${next.textContent} ${next.title}` }));
+    return card;
   }
 
   /** What a verb shows, in a part of its own; a report instead if the kernel hangs, or touches no memory. */
@@ -320,6 +341,14 @@ class Workbench {
   #trace() {
     return this.#seen("trace", "pictures", t("Drawing …"), ({ pictures }) => {
       this.#show("pictures", pictures.join(""));
+      const part = this.part("pictures"), sheets = [...part.children];
+      const shut = made("button", { type: "button", textContent: t("Back to the code (Escape)"), onclick: () => wide.close() });
+      const wide = made("dialog", { className: "wb-wide", ariaLabel: t("Trace"), onclose: () => part.append(...sheets) }, shut);
+      const onclick = () => {
+        wide.append(...sheets);
+        wide.showModal();
+      };
+      part.prepend(made("button", { type: "button", textContent: t("In full width"), onclick }), wide);
       this.#said(t("The pictures are below."));
     });
   }
