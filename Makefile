@@ -63,11 +63,14 @@ checker = PYTHONPATH="$$PWD" "$(bin)/python" -m checker
 drawing = $(if $(VENV),,CHECKER_INSTALL_MATPLOTLIB="make -s .venv/.layer-plot")
 friendly = || { status=$$?; test $$status -eq 4 || exit $$status; }
 
-.PHONY: help check watch hint predict progress reset lab torch step own trace bench compiled train doctor clean needs-check needs-lab needs-torch
+.PHONY: help ready check watch hint predict progress reset lab torch step own trace bench compiled train doctor clean needs-check needs-lab needs-torch
 
 help: ## this list
 	@{ grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/'; \
 	echo "  Start with: make check PUZZLE=w1"; } | expand -t 23 || : # whoever reads it may stop
+
+ready: $(call layer,check) # for ./check: which Python it is
+	@cd "$(bin)" && echo "$$PWD/python" >&3
 
 check: $(call layer,check) ## check one puzzle (PUZZLE=p1), or all
 	@$(checker) check $(call argument,PUZZLE) $(call option,--file,FILE) --device "$${DEVICE:-interpreter}" $(call option,--targets,TARGETS) $(friendly)

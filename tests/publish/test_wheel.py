@@ -91,6 +91,8 @@ def test_from_an_empty_folder_to_the_first_verdict(with_triton: Environment, tmp
     need("make")
     done = with_triton.typed("make", "check", "PUZZLE=1", cwd=mine)
     assert done.returncode == 0 and "accepted  100/100" in done.stdout, done
+    done = with_triton.typed("./check", "p2", cwd=mine)
+    assert done.returncode == 4 and "\n  ./check p2\n" in done.stdout, done
     assert "solved" in (mine / "progress.txt").read_text()
     assert with_triton.typed("flash-puzzles", "hint", "1", cwd=mine).returncode == 0
     assert not (mine / "checker").exists() and not (mine / ".venv").exists()
