@@ -296,7 +296,7 @@ class Check:
         if sentence := untried(versions.get("triton", "")):
             yield sentence
         if self.terms.host.alone and not self.terms.host.here:
-            yield "not compiled for any GPU: Triton itself is not installed here."
+            yield "without Triton: no compile step, one process, no memory limit."
         if not self.terms.on_gpu:
             return
         yield "a GPU tells nothing of memory traffic and races between programs: the interpreter does."
