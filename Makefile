@@ -13,16 +13,17 @@
 #   TARGETS=…      GPUs to compile for: sm_90 (default), sm_80, gfx942 and others, separated by commas, or all
 #   PYTHON=…       the Python that .venv is made with
 #   VENV=…         use this environment as it is, and install nothing
+#   LIGHT=1        check without Triton itself, as on macOS: 120 MB to install
 
 SHELL := /bin/sh
 
 # What is said stays as it was typed. Make would run $(shell …) of a file's name, also where it only hands the variable
 # on to a recipe; and a shell would run its backticks. So it is expanded nowhere, and a recipe has it as "$$FILE".
-said := AGAIN BEFORE DEVICE EVERY FILE GUESS LAB LAUNCH PUZZLE PYTHON SIZE STAGE STEPS TARGETS VENV
+said := AGAIN BEFORE DEVICE EVERY FILE GUESS LAB LAUNCH LIGHT PUZZLE PYTHON SIZE STAGE STEPS TARGETS VENV
 said += AGAINST ASSIGNMENT COURSE CLUSTER CSV DAYS DUE EXCHANGE FAILS FIX FOLDER FORCE ID JOBS KIND LINE LMS NAMES NUMBER ONLY PORT PROPERTIES PYODIDE PYTHONS
 said += RELEASE ROSTER SERVE SITE SLICE STUDENT TESTS
 is_said = $(filter command,$(origin $(1)))$(and $(filter environment,$(origin $(1))),$(filter $(said),$(1)))
-$(foreach name,$(filter-out MAKE%,$(.VARIABLES)),$(if $(call is_said,$(name)),$(eval override export $(name) := $$(value $(name)))))
+$(foreach name,$(filter-out MAKE%,$(.VARIABLES)),$(if $(call is_said,$(name)),$(eval override $(name) := $$(value $(name)))$(eval export $(name))))
 
 quoted = '$(subst ','\'',$(1))'
 
@@ -47,7 +48,10 @@ else
   endif
 endif
 
-check_size := about 800 MB on disk, 220 MB to download
+# Without Triton itself, whose Python files a check fetches.
+light = $(or $(filter 1,$(LIGHT)),$(filter Darwin,$(shell uname -s)))
+
+check_size = $(if $(light),about 120 MB on disk,about 800 MB on disk, 220 MB to download)
 plot_size  := about 80 MB on disk
 lab_size   := about 400 MB on disk
 torch_size := about 870 MB on disk with a CPU build of PyTorch, several GB with a CUDA build
@@ -63,11 +67,14 @@ checker = PYTHONPATH="$$PWD" "$(bin)/python" -m checker
 drawing = $(if $(VENV),,CHECKER_INSTALL_MATPLOTLIB="make -s .venv/.layer-plot")
 friendly = || { status=$$?; test $$status -eq 4 || exit $$status; }
 
-.PHONY: help check watch hint predict progress reset lab torch step own trace bench compiled train doctor clean needs-check needs-lab needs-torch
+.PHONY: help ready check watch hint predict progress reset lab torch step own trace bench compiled train doctor clean needs-check needs-lab needs-torch
 
 help: ## this list
 	@{ grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/'; \
 	echo "  Start with: make check PUZZLE=w1"; } | expand -t 23 || : # whoever reads it may stop
+
+ready: $(call layer,check) # for ./check: which Python it is
+	@cd "$(bin)" && echo "$$PWD/python" >&3
 
 check: $(call layer,check) ## check one puzzle (PUZZLE=p1), or all
 	@$(checker) check $(call argument,PUZZLE) $(call option,--file,FILE) --device "$${DEVICE:-interpreter}" $(call option,--targets,TARGETS) $(friendly)
@@ -122,7 +129,7 @@ clean: ## remove what make has installed; never a file of yours
 # --- what is installed, in layers; an up-to-date stamp means no network and no delay ---
 
 # Only files whose hashes stand in these locks are installed; PyTorch alone comes from where pip finds it.
-locked = .venv/bin/python -m pip install -q --disable-pip-version-check --require-hashes $(patsubst %,-r locks/%.txt,$(1))
+locked = .venv/bin/python -m pip install -q --disable-pip-version-check --require-hashes $(patsubst %,-r locks/%.txt,$(if $(light),$(patsubst check,../.venv/light,$(1)),$(1)))
 
 .venv/.made-for:
 	@checker/supported.sh $(call quoted,$(PYTHON))
@@ -130,7 +137,10 @@ locked = .venv/bin/python -m pip install -q --disable-pip-version-check --requir
 	@$(call quoted,$(PYTHON)) -m venv .venv
 	@{ pwd; printf '%s\n' $(call quoted,$(PYTHON)); readlink -f .venv/bin/python; } > $@
 
-.venv/.layer-check: pyproject.toml locks/check.txt | .venv/.made-for
+.venv/light.txt: locks/check.txt | .venv/.made-for
+	@sed '/^triton==/,/[^\\]$$/d' $< > $@
+
+.venv/.layer-check: pyproject.toml locks/check.txt $(if $(light),.venv/light.txt) | .venv/.made-for
 	@echo "Installing into .venv what checking needs: $(check_size). This happens once."
 	@$(if $(whole_size),echo "$(whole_size)",:)
 	@$(call locked,check)
@@ -161,7 +171,7 @@ missing = "$(bin)/python" -c "import importlib.util as u, os, sys; m = [n for n 
 
 needs-check:
 	@test -x "$(bin)/python" || { printf '%s has no bin/python: name the folder of a virtual environment.\n' "VENV=$$VENV"; exit 2; }
-	@$(missing) $(if $(wildcard checker),triton) numpy click rich watchfiles
+	@$(missing) $(if $(light),,$(if $(wildcard checker),triton)) numpy click rich watchfiles
 needs-torch: needs-check
 	@$(missing) torch
 needs-lab: needs-check

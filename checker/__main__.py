@@ -16,7 +16,7 @@ try:
     for needed in ("click", "rich", "numpy"):
         if find_spec(needed) is None:
             where = f"{sys.executable} has no {needed}, which the course needs"
-            print(f"{where}. Type make check PUZZLE=p1, or .venv/bin/python in place of python.", file=sys.stderr)
+            print(f"{where}. Type ./check p1, or on Windows: py -m pip install -e .", file=sys.stderr)
             sys.exit(2)
 
     from checker.commands.cli import main

@@ -10,6 +10,8 @@ import pytest
 
 from checker import __version__
 from checker.course import ladder, places
+from checker.publish import hosted
+from checker.publish.build import page_text
 from tests.conftest import ROOT
 from tests.kernels import kernels
 
@@ -101,13 +103,25 @@ def test_a_lesson_has_all_its_parts(path: Path) -> None:
     ast.parse(path.read_text())
 
 
-def test_the_readme_is_a_front_door() -> None:
-    """Short, and what to type stands on the first screen; `docs/guide.md` has the rest."""
-    lines = (ROOT / "README.md").read_text(encoding="utf-8").split("\n")
-    puzzles = len(ladder.RUNGS)  # of which each has a line
-    assert len([line for line in lines[:-1] if not line.startswith("<!--")]) - puzzles <= 62
-    assert any(line.startswith("make check PUZZLE=") for line in lines[:25])
-    assert len(re.findall(r"^\| \[p\d\]", "\n".join(lines[:40]), re.MULTILINE)) == 7
+def test_the_readme_is_a_front_door(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Short, how to begin stands on the first screen, and an address only once the pages have one."""
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    shown = re.sub(r"<!--.*?-->|<[^>]*>|(?<=\])\([^)]*\)", "", page, flags=re.DOTALL)
+    words = [word for word in shown.split() if re.search(r"\w", word)]
+    assert len(words) <= 730 + 15 * (len(ladder.RUNGS) - 18)  # each puzzle has a row
+    ways = ["**In a browser**", "\n./check w1 ", "**On a Mac**", "**In notebooks**", "**With a class**"]
+    found = [page.find(way) for way in ways]
+    assert found == sorted(found) and found[0] > 0 and page[: found[1]].count("\n") < 35
+    assert set(re.findall(r"https?://[^\s)]+", page)) <= {hosted.SITE}
+    monkeypatch.setattr(hosted, "SITE", "https://example.org/")
+    assert "[start here](https://example.org/)" in page_text(page)
+
+
+def test_the_guide_lists_all_its_sections() -> None:
+    page = FENCE.sub("", (ROOT / "docs" / "guide.md").read_text(encoding="utf-8"))
+    contents, *sections = re.findall(r"^## (.*)$", page, re.MULTILINE)
+    of_contents = page.partition(f"## {contents}\n")[2].partition("\n## ")[0]
+    assert re.findall(r"\[([^\]]+)\]\(#", of_contents) == sections
 
 
 def test_the_sources_name_sections_that_exist() -> None:

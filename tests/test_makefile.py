@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 import pytest
 
+from checker.publish.locks import packages
 from tests.conftest import ROOT, need
 
 
@@ -235,6 +236,36 @@ def test_a_cluster_brings_what_it_needs(course: Path) -> None:
     assert run(course, "grade") == [["grade", "--course", "course"]]
     done = make(course, "-n", "grade", "CLUSTER=local")
     assert "pip install" in done.stdout and "-r locks/cluster.txt" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("system", "said", "refused"),
+    [
+        ("Linux riscv64", {}, "LIGHT=1"),
+        ("Linux riscv64", {"LIGHT": "1"}, ""),
+        ("Darwin arm64", {}, ""),
+        ("MINGW64_NT-10.0 x86_64", {}, "py -m checker check p1"),
+    ],
+)
+def test_without_triton_all_else_is_installed(
+    system: str, said: dict[str, str], refused: str, course: Path, tmp_path: Path
+) -> None:
+    """On another system, as its `uname` says: where Triton has no wheel, and where it is not wanted."""
+    shutil.rmtree(course / ".venv")
+    kernel, _, machine = system.partition(" ")
+    (tmp_path / "uname").write_text(f'#!/bin/sh\n[ "$1" = -m ] && echo {machine} || echo {kernel}\n')
+    (tmp_path / "uname").chmod(0o755)
+    made = f"mkdir -p .venv/bin && ln -s {sys.executable} .venv/bin/python"
+    (python := tmp_path / "python").write_text(f'#!/bin/sh\n[ "$2" = venv ] || exec {sys.executable} "$@"\n{made}\n')
+    python.chmod(0o755)
+    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}", **said}
+    done = make(course, ".venv/light.txt", f"PYTHON={python}", environment=environment)
+    assert (done.returncode == 0) == (not refused) and refused in done.stderr, done
+    if not refused:
+        whole, light = (packages((course / path).read_text()) for path in ("locks/check.txt", ".venv/light.txt"))
+        assert light == [one for one in whole if not one.startswith("triton==")] and len(light) == len(whole) - 1
+        installs = make(course, "-n", "lab", environment=environment).stdout
+        assert "-r locks/../.venv/light.txt" in installs and "locks/check.txt " not in installs, installs
 
 
 def test_a_missing_environment_gets_a_sentence(course: Path) -> None:

@@ -39,7 +39,8 @@ class Alone:
     def __enter__(self) -> Alone:
         self._stack = ExitStack()
         self._folder = self._stack.enter_context(own_folder())
-        command = command_of(__name__, self._folder, self.limits.output_bytes, path=[*paths(), str(standin.CARRIED)])
+        path = [*paths(), str(standin.python_files())]
+        command = command_of(__name__, self._folder, self.limits.output_bytes, path=path)
         self._complaint = tempfile.TemporaryFile(dir=place())
         streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": self._complaint}
         self._process = subprocess.Popen(command, cwd=self._folder, **streams)  # type: ignore[call-overload]

@@ -1,4 +1,4 @@
-"""What stands in for Triton's binary where there is none: a browser, macOS, Windows.
+"""What stands in for Triton's binary where there is none: a browser, macOS, Windows, and Linux with LIGHT=1.
 
 The interpreter is Python and NumPy. Of the compiler it only names things: types of MLIR, kinds of caches, passes. So an
 attribute of the stand-in is its own name as a text. What a kernel does, it does not touch; what a compiler would say of
@@ -8,7 +8,10 @@ it, nobody says.
 from __future__ import annotations
 
 import os
+import re
+import subprocess
 import sys
+import tempfile
 from functools import cache
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
@@ -17,8 +20,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from zipfile import ZipFile
+
+from checker.box.processes import TooLittle
 
 CARRIED = Path(__file__).parents[1] / "carried" / "python"  # Triton's Python files, in a wheel of the course
+FETCHED = Path(__file__).parents[2] / "build" / "triton"  # the same, in a clone of it
+_PLATFORMS = ("manylinux_2_27_x86_64", "manylinux_2_28_x86_64")  # of that wheel, whatever runs here
 _BINARY = "triton._C.libtriton"
 
 
@@ -66,8 +74,43 @@ class _Binary(ModuleType):
 
 @cache
 def needed() -> bool:
-    """Whether Triton is not installed here, but the course carries its Python files."""
-    return find_spec("triton") is None and CARRIED.is_dir()
+    """Return whether kernels run on Triton's Python files alone: where it has no wheel, or if LIGHT=1 asks for that."""
+    there = CARRIED.is_dir() or FETCHED.is_dir() or sys.platform != "linux"
+    return os.environ.get("LIGHT") == "1" or (find_spec("triton") is None and there)
+
+
+def python_files() -> Path:
+    """Return the folder of Triton's Python files; in a clone they are fetched once. Raises TooLittle."""
+    if CARRIED.is_dir() or find_spec("triton") is not None:
+        return CARRIED
+    if not FETCHED.is_dir():
+        print("Fetching Triton for its Python files: 190 MB, of which 1 MB stays. This happens once.", file=sys.stderr)
+        try:
+            _fetch(FETCHED)
+        except OSError as error:
+            raise TooLittle(f"Triton's Python files could not be fetched: {error}") from error
+    return FETCHED
+
+
+def _fetch(place: Path) -> None:
+    """Download the pinned wheel for Linux, keep its Python files and its licence, and delete it. OSError."""
+    lock = (place.parents[1] / "locks" / "check.txt").read_text(encoding="utf-8")
+    [pinned] = re.findall(r"^triton==(?:.*\\\n)*.*", lock, re.MULTILINE)
+    place.parent.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=place.parent) as folder:
+        pin, kept = Path(folder, "pin.txt"), Path(folder, "kept")
+        pin.write_text(re.sub(r" ;.*", r" \\", pinned, count=1), encoding="utf-8")
+        pip = [sys.executable, "-m", "pip", "download", "-q", "--disable-pip-version-check", "--no-deps"]
+        pip += ["--require-hashes", "--only-binary=:all:", *(f"--platform={one}" for one in _PLATFORMS)]
+        done = subprocess.run([*pip, "-d", folder, "-r", pin], capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise OSError(done.stderr.strip().rpartition("\n")[2])
+        [wheel] = Path(folder).glob("triton-*.whl")
+        with ZipFile(wheel) as packed:
+            wanted = re.compile(r"^triton/.*\.py$|/LICENSE$")
+            packed.extractall(kept, [name for name in packed.namelist() if wanted.search(name)])
+        if not place.is_dir():  # else another check was faster
+            kept.rename(place)
 
 
 def install() -> None:

@@ -8,7 +8,7 @@ from checker.course.language import ENGLISH, spoken
 from checker.report.said import said
 
 BUTTONS = ("Check", "Hint", "Predict", "Step", "Trace", "Reset", "Solution")  # what has a command of the same name
-_TYPED = re.compile(rf"`?\bmake ({'|'.join(map(str.lower, BUTTONS))})\b(?: [A-Z]+=[\w…]+)*`?")
+_TYPED = re.compile(rf"`?(?:\bmake |\./)({'|'.join(map(str.lower, BUTTONS))})\b(?: (?:[A-Z]+=[\w…]+|[a-z]\d\b))*`?")
 _SPACED = re.compile(rf" ?{_TYPED.pattern} ?")  # as Chinese has Latin, but not its own quotation marks
 
 

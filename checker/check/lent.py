@@ -9,7 +9,7 @@ from checker import catalog
 from checker.box.parent import Lent
 from checker.check.running import program_of, started
 from checker.course.ladder import entry
-from checker.course.places import ROOT, files
+from checker.course.places import ROOT, check_typed, files
 from checker.course.status import Misuse
 from checker.submission.definitions import newest
 from checker.submission.problem import NotASubmission
@@ -21,7 +21,7 @@ class AnotherFirst(Misuse):
 
     def __init__(self, puzzle_id: str):
         sentence = f"This runs your kernels of puzzle {puzzle_id}, which are not accepted."
-        super().__init__(f"{sentence} First: make check PUZZLE={puzzle_id}")
+        super().__init__(f"{sentence} First: {check_typed(puzzle_id)}")
 
 
 def own(puzzle_id: str, root: Path = ROOT) -> Submission:

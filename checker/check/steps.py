@@ -27,6 +27,7 @@ from checker.check.running import box_of, of_another, program_of, run_in
 from checker.check.terms import Outcome, Terms, device_of
 from checker.course.case import Case, for_gpu, numbered
 from checker.course.clean import cleaned
+from checker.course.places import check_typed
 from checker.course.puzzle import Puzzle
 from checker.course.verdict import Finding, Run, Status, Verdict
 from checker.judge.ahead import expected_ahead
@@ -165,7 +166,7 @@ class Check:
             cell = f"cell {place.cell}, " if place.cell else ""
             explanation = f"Open {name}, {cell}line {place.line}, and fill in the {what}. The lesson stands above it, "
             explanation += "hints stand below it. Then type:"
-            typed = (f"make check PUZZLE={self.puzzle.id}",)
+            typed = (check_typed(self.puzzle.id),)
         else:
             explanation = f"Fill in the {what} in cell [{place.cell}], line {place.line}; run that cell, then this one."
         title, place_only = f"{function.name} is still empty", replace(place, source=())
@@ -301,7 +302,7 @@ class Check:
         if sentence := untried(versions.get("triton", "")):
             yield sentence
         if self.terms.host.alone and not self.terms.host.here:
-            yield "not compiled for any GPU: Triton itself is not installed here."
+            yield "without Triton: no compile step, one process, no memory limit."
         if not self.terms.on_gpu:
             return
         yield "a GPU tells nothing of memory traffic and races between programs: the interpreter does."

@@ -78,7 +78,7 @@ def device_of(puzzle_id: str, terms: Terms) -> Device:
     if not entry(puzzle_id).pytorch:
         return Device.CUDA if terms.on_gpu else Device.INTERPRETER
     if terms.on_gpu or not terms.host.walled:
-        raise Misuse(f"Puzzle {puzzle_id} is written in PyTorch: it is checked on a CPU, and on Linux only.")
+        raise Misuse(f"Puzzle {puzzle_id} is written in PyTorch: it is checked on a CPU, on Linux, without LIGHT=1.")
     if missing := pytorch_missing():
         raise Misuse(missing)
     return Device.AUTOGRAD if entry(puzzle_id).launches else Device.PYTORCH

@@ -19,6 +19,7 @@ from checker.commands.output import write
 from checker.commands.problems import as_misuse
 from checker.course import targets
 from checker.course.ladder import id_of
+from checker.course.places import check_typed
 from checker.course.status import ExitStatus, Misuse
 from checker.course.verdict import Status
 from checker.learner.practice import all_checked, checked, misused, twice
@@ -88,7 +89,7 @@ def check(
     except AnotherFirst as misuse:
         verdicts = [misused(str(misuse))]
     except Misuse as misuse:
-        verdicts = [misused(str(misuse), "Type: make check PUZZLE=p1, or see python -m checker check --help.")]
+        verdicts = [misused(str(misuse), f"{check_typed('p1')}, or python -m checker check --help.")]
     write(verdicts, json_path, table=puzzle is None and verdicts[0].status is not Status.MISUSED)
     worst = max((v.exit_status for v in verdicts), key=_SERIOUSNESS.index)
     sys.exit(worst)

@@ -91,7 +91,7 @@ def _missing(verb: str, module: str) -> click.Command:
 def cli() -> None:
     """Check Triton kernels of the course, without a GPU.
 
-    `make check PUZZLE=p1` runs `python -m checker check p1`. A bare number is short for an ID: 1 is p1.
+    `./check p1` runs `python -m checker check p1`. A bare number is short for an ID: 1 is p1.
     """
 
 

@@ -49,6 +49,7 @@ def init(folder: Path) -> None:
             elif not path.exists():
                 path.parent.mkdir(parents=True, exist_ok=True)
                 replace_whole(path, data)
+                path.chmod(0o755 if name == Path("check") else 0o644)
                 new += 1
             elif name.parts[0] in ("puzzles", "notebooks"):
                 kept += 1

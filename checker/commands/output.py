@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 import click
 
+from checker.course.places import check_typed
 from checker.course.status import ExitStatus
 from checker.course.verdict import Verdict
 from checker.report import terminal
@@ -31,7 +32,7 @@ def write(verdicts: list[Verdict], json_path: str | None = None, *, table: bool 
     screen = console(stderr=json_path == "-")
     if table:
         screen.print(terminal.overview(verdicts))
-        screen.print("make check PUZZLE=ID tells more about one of them.", style="dim")
+        screen.print(f"{check_typed('ID')} tells more about one of them.", style="dim")
     else:
         terminal.show(screen, verdicts[0])
 

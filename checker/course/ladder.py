@@ -227,10 +227,11 @@ def following(id: str) -> list[str]:
 def id_of(said: object) -> str:
     """The puzzle that is meant by a word of the command line, or by what was given in a notebook.
 
-    A bare number is one of the seven: 4 is p4. Raises Misuse if there is no such puzzle.
+    A bare number is one of the seven: 4 is p4. A file's name without its ending will do. Raises Misuse if there is no
+    such puzzle.
     """
     word = str(said).lower()
-    for id in (word, f"p{word}"):
+    for id in (word, f"p{word}", ids().get(without_number(word))):
         if id in RUNGS:
             return id
     raise Misuse(f"There is no puzzle {said!r}. There is: {', '.join(RUNGS)}.")

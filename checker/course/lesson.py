@@ -25,7 +25,9 @@ _NO_PROSE = (
     (r"(?<=\])\([^)]*\)", re.DOTALL),
     (r"<!--.*?-->|</?\w+>", re.DOTALL),
 )
-_TYPED = re.compile(r"\bmake\s+(check|hint|predict|solution|step|trace)\s+PUZZLE=(\w+)\b(?!\s\w+=)")
+_TYPED = re.compile(
+    r"(?:\bmake\s+(check|hint|predict|solution|step|trace)\s+PUZZLE=|\./(check)\s+)(\w+)\b(?!\s\w+=|\s--)"
+)
 # What lessons say of terminals, with any white space between words, and what a notebook says instead.
 _OF_TERMINALS = (
     (r"(?:In a terminal:|在终端里：)\n\n```\nmake predict .*\n```", ""),  # which the next cell does
@@ -75,7 +77,7 @@ def script_cells(puzzle_file: str) -> list[tuple[str, str]]:
 
 def as_calls(text: str) -> str:
     """A text that names calls instead of commands: `trace("p5")`, for `make trace PUZZLE=p5`."""
-    return _TYPED.sub(r'\1("\2")', text)
+    return _TYPED.sub(lambda match: f'{match[1] or match[2]}("{match[3]}")', text)
 
 
 def _of_notebook(markdown: str) -> str:

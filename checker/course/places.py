@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -141,6 +142,12 @@ def files(puzzle_id: str, root: Path = ROOT) -> tuple[Path, ...]:
 def is_own(path: Path, puzzle_id: str, root: Path = ROOT) -> bool:
     """Whether a path leads to one of the puzzle's own files, by whatever way."""
     return os.path.realpath(path) in map(os.path.realpath, files(puzzle_id, root))
+
+
+def check_typed(puzzle_id: str, file: object = "") -> str:
+    """Return the command that checks a puzzle."""
+    command = "py -m checker check" if os.name == "nt" else "./check"
+    return f"{command} {puzzle_id}{f' --file {shlex.quote(str(file))}' if file else ''}"
 
 
 def shown(path: Path) -> str:

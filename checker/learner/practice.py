@@ -99,7 +99,7 @@ def all_checked(terms: Terms | None, *, in_notebook: bool) -> tuple[list[Verdict
     Of a puzzle's file and its notebook, the one that was begun is checked; of both, the one of the kind that asks.
     """
     walled = terms is None or terms.host.walled
-    missing = pytorch_missing() if walled else "Puzzles in PyTorch are checked on Linux only."
+    missing = pytorch_missing() if walled else "Puzzles in PyTorch are checked on Linux only, without LIGHT=1."
     left_out = [id for id in ladder.ORDER if ladder.RUNGS[id].pytorch and missing]
     asked = {id: _begun(id, in_notebook=in_notebook) for id in ladder.ORDER if id not in left_out}
     verdicts = twice([partial(_one_of_all, id, path, terms) for id, path in asked.items()])

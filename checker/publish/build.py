@@ -19,11 +19,11 @@ from checker.course.lesson import GAP, emptied, stubs_text
 from checker.course.localised import built, languages
 from checker.course.places import ROOT
 from checker.judge.difference.recordings import file_of, packed, unpacked
+from checker.publish import hosted
 from checker.publish.bundle import PAGES
-from checker.publish.hosted import hosted
 from checker.publish.pictures import example, pictures
 from checker.publish.recorded import alike, recorded
-from checker.publish.start import puzzle_table, start_notebook
+from checker.publish.start import in_a_browser, puzzle_table, start_notebook
 from checker.report.screen import plain
 from checker.report.terminal import report
 
@@ -47,7 +47,11 @@ def page_text(page: str, root: Path = ROOT, language: str = ENGLISH) -> str:
         with speaking(language):
             return puzzle_table(place, "`make progress` says what comes next.")
 
-    parts: dict[str, Callable[[], str]] = {"puzzles": table}
+    def browser() -> str:
+        with speaking(language):
+            return in_a_browser(hosted.SITE)
+
+    parts: dict[str, Callable[[], str]] = {"puzzles": table, "browser": browser}
     parts |= {name: partial(example_report, root / path) for name, path in EXAMPLES.items() if (root / path).exists()}
     for name, made in parts.items():
         pattern = re.compile(rf"(<!-- {name} -->\n).*(<!-- /{name} -->)", re.DOTALL)
@@ -77,14 +81,14 @@ def build(root: Path = ROOT) -> list[Path]:
     wanted |= pictures(root, EXAMPLES["refused"])
     for language in LANGUAGES:
         path = places.start(root, language)
-        wanted[path] = hosted(start_notebook(language), path.relative_to(root / "notebooks").as_posix()).encode()
+        wanted[path] = hosted.hosted(start_notebook(language), path.relative_to(root / "notebooks").as_posix()).encode()
     for puzzle_id in ladder.stems():
         script, puzzle = places.script(puzzle_id, root), catalog.load(puzzle_id)
         text = with_parts(script.read_text(encoding="utf-8"), root)
         wanted[script] = text.encode()
         for path, made in built(emptied(text, puzzle), puzzle, root):
             if path.suffix == ".ipynb":
-                made = hosted(made, path.relative_to(root / "notebooks").as_posix())
+                made = hosted.hosted(made, path.relative_to(root / "notebooks").as_posix())
             wanted[path] = made.encode()
         if text.count(GAP) >= len(puzzle.kernels):  # else its stubs have been filled in, marks and all
             wanted[places.stubs(puzzle_id, root / "checker")] = stubs_text(text, puzzle).encode()

@@ -17,7 +17,8 @@ from checker.publish.start import start_notebook
 
 NAME = "flash-puzzles"
 TOP = (
-    *("LICENSE", "Makefile", "pyproject.toml", "constraints.txt", ".gitignore", ".devcontainer/devcontainer.json"),
+    *("LICENSE", "Makefile", "check", "pyproject.toml", "constraints.txt", ".gitignore"),
+    *(".devcontainer/devcontainer.json", ".vscode/tasks.json"),
     *(f"locks/{layer}.txt" for layer in ("check", "plot", "lab")),
 )
 KINDS = {".py", ".md", ".npz", ".sh", ".json", ".txt", ".js", ".css", ".html"}

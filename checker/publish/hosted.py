@@ -7,6 +7,7 @@ import json
 from checker import __version__
 from checker.course.lesson import HOSTED, new_cell, notebook_json
 
+SITE = ""  # where the pages are published, as README then says; nothing: nowhere yet
 REPOSITORY = "https://github.com/flash-puzzles/flash-puzzles"  # where the project is published
 WHEEL = f"{REPOSITORY}/releases/download/v{__version__}/flash_puzzles-{__version__}-py3-none-any.whl"
 _COLAB = REPOSITORY.replace("https://github.com", "https://colab.research.google.com/github")

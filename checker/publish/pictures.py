@@ -50,7 +50,7 @@ def verdict_svg(verdict: Verdict) -> str:
     colours = {"force_terminal": True, "color_system": "truecolor", "no_color": False, "legacy_windows": False}
     screen = console(file=io.StringIO(), width=COLUMNS, record=True, **colours)
     show(screen, verdict)
-    title = f"make check PUZZLE={verdict.puzzle}"
+    title = f"./check {verdict.puzzle}"
     return screen.export_svg(title=title, theme=THEME, code_format=SVG.read_text(encoding="utf-8"), unique_id="report")
 
 

@@ -13,7 +13,7 @@ from checker.course.localised import languages
 from checker.course.places import notebook
 from checker.report.said import said
 
-AROUND = "These nine are the spine, and beside it stand rungs to take when they help."
+AROUND = "Do these in order. The puzzles below are optional."
 _ABOVE = """\
 # Start here
 
@@ -40,7 +40,7 @@ solved, this takes about a minute."""
 
 
 def puzzle_table(place: Callable[[Rung], str], next_one: str) -> str:
-    """The puzzles in Markdown: the spine, and the rungs beside it.
+    """Return the puzzles in Markdown: those to do in order, and the optional ones.
 
     `place`: where a puzzle's link leads to. `next_one`: a sentence on what says which puzzle comes next.
     """
@@ -53,10 +53,22 @@ def puzzle_table(place: Callable[[Rung], str], next_one: str) -> str:
             kernels = ", ".join(f"`{kernel.name}`" for kernel in catalog.load(rung.id).kernels)
             spine.append(f"{link} {kernels} |")
     line = "|---|---|---|"
-    heads = ("puzzle", "you write"), ("beside it", "when to take it")
-    head, around = ([f"|  | {said(one)} | {said(two)} |", line] for one, two in heads)
+    heads = ("Puzzle", "Topic", "You write"), ("Puzzle", "Topic", "When to do it")
+    head, around = ([f"| {' | '.join(map(said, names))} |", line] for names in heads)
     below = said(f"{AROUND} {next_one}")
     return "\n".join([*head, *spine, "", below, "", *around, *beside]) + "\n"
+
+
+def in_a_browser(site: str) -> str:
+    """Return where the course is to be had as pages. `site`: their address, if they have one."""
+    if site:
+        sentence = f"**In a browser**, with nothing to install: [start here]({site}). Your code stays in your browser."
+    else:
+        sentence = (
+            "**In a browser**: the pages are not published yet. On Linux, with make and npm, `make site SERVE=1` "
+        )
+        sentence += "shows them on your own machine."
+    return f"{said(sentence)}\n"
 
 
 def start_notebook(language: str = ENGLISH) -> str:

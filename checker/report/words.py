@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from checker.box.protocol.device import Device
+from checker.course.places import check_typed
 from checker.course.status import ExitStatus
 from checker.course.verdict import (
     SCORES_NOTHING,
@@ -65,8 +65,9 @@ def typed(
     """What is typed for a verb: a cell of a notebook, or a line of a terminal, where a file can be named."""
     if in_notebook:
         return f'{verb}("{puzzle_id}"{", force=True" if force else ""})'
-    options = ("FORCE=1" if force else "", f"FILE={shlex.quote(str(file))}" if file else "")
-    return " ".join(filter(None, (f"make {verb} PUZZLE={puzzle_id}", *options)))
+    if verb == "check":
+        return check_typed(puzzle_id, file)
+    return f"make {verb} PUZZLE={puzzle_id}{' FORCE=1' if force else ''}"
 
 
 def leading(verdict: Verdict) -> Status:

@@ -24,6 +24,7 @@ from checker import catalog
 from checker.check import program_of
 from checker.check.lent import own
 from checker.course.ladder import stems
+from checker.course.places import check_typed
 from checker.course.status import Misuse
 from checker.submission.problem import NotASubmission
 from checker.submission.read import Submission
@@ -98,7 +99,7 @@ def kernels_of(puzzle_id: str, submission: Submission) -> dict[str, Any]:
         raise NoKernel(f"{where}: {problem.sentence} {problem.hint}")
     for kernel in asked:
         if program.empty(kernel.name):
-            raise NoKernel(f"{kernel.name} is not filled in yet. First: make check PUZZLE={puzzle_id}")
+            raise NoKernel(f"{kernel.name} is not filled in yet. First: {check_typed(puzzle_id)}")
     path = Path(mkdtemp(dir=_folder())) / f"{stems()[puzzle_id]}.py"
     path.write_text(program.source, encoding="utf-8")
     source.running(str(path), submission)

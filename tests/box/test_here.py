@@ -66,7 +66,7 @@ def test_it_never_gives_points(more: dict[str, Any]) -> None:
 
 
 def test_it_runs_no_pytorch() -> None:
-    with pytest.raises(Misuse, match="on a CPU, and on Linux only"):
+    with pytest.raises(Misuse, match="on a CPU, on Linux, without LIGHT=1"):
         check_path(places.solution("a2"), Terms(host=Host(here=True)))
 
 

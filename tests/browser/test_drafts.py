@@ -64,6 +64,7 @@ def test_sentences_name_buttons() -> None:
         "`make trace PUZZLE=a3` draws when": "Trace draws when",
         "fill it in; `make reset PUZZLE=…` brings": "fill it in; Reset brings",
         "  make check PUZZLE=p1 says more": "  Check says more",
+        "not accepted. First: ./check p6": "not accepted. First: Check",
         "what products make; `make bench PUZZLE=p6`": "what products make; `make bench PUZZLE=p6`",
     }
     assert {text: on_page(text) for text in said} == said

@@ -7,7 +7,7 @@ import pytest
 from tests.conftest import importable
 from tests.learner.conftest import Course, solved
 
-FIRST = "This runs your kernels of puzzle {0}, which are not accepted. First: make check PUZZLE={0}"
+FIRST = "This runs your kernels of puzzle {0}, which are not accepted. First: ./check {0}"
 
 
 @pytest.fixture(autouse=True)
@@ -49,7 +49,7 @@ def test_all_puzzles_are_checked_although_one_needs_another(course: Course) -> N
     solve(course, "c1")
     done = course.run("check", "--no-compile")
     assert done.returncode == 2
-    assert "First: make check PUZZLE=p6" in done.stdout and "w1" in done.stdout and "b3" in done.stdout
+    assert "First: ./check p6" in done.stdout and "w1" in done.stdout and "b3" in done.stdout
 
 
 def test_a_notebook_will_do_where_the_file_is_as_it_was(course: Course) -> None:

@@ -75,7 +75,7 @@ def test_who_has_written_the_notebook_is_told_how_to_check_that(verb: str, cours
     notebook.write_text(notebook.read_text().replace("(roughly 5 lines)", r"(roughly 5 lines)\n    x = 1"))
     done = course.run(verb, "p1")
     assert done.returncode == 4
-    assert f"make check PUZZLE=p1 FILE=notebooks/{notebook.name}" in done.stdout
+    assert f"./check p1 --file notebooks/{notebook.name}" in done.stdout
 
 
 def test_the_solution_opens_after_success(course: Course) -> None:

@@ -260,7 +260,7 @@ def test_only_an_accepted_kernel_answers(course: Course) -> None:
             course.script("p1").write_text(text)
         done = course.run("predict", "p1", "y_0=.2")
         assert (done.returncode, done.stderr) == (status, "")
-        assert "Only an accepted kernel can answer" in done.stdout and "\n  make check PUZZLE=p1\n" in done.stdout
+        assert "Only an accepted kernel can answer" in done.stdout and "\n  ./check p1\n" in done.stdout
         assert course.progress == ""
 
 

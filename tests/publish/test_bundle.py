@@ -71,7 +71,12 @@ def test_no_solution_no_test_no_key_is_in_it(unpacked: Path) -> None:
     ]
     for puzzle_id, stem in ladder.stems().items():
         assert {f"puzzles/{stem}.py", f"notebooks/{ladder.numbered(puzzle_id)}.ipynb"} <= names
-    assert {"notebooks/00_start_here.ipynb", "checker/notebook/lab/labconfig/page_config.json"} <= names
+    assert {
+        "check",
+        ".vscode/tasks.json",
+        "notebooks/00_start_here.ipynb",
+        "checker/notebook/lab/labconfig/page_config.json",
+    } <= names
 
 
 def text(path: Path) -> str:
@@ -123,6 +128,12 @@ def test_it_speaks_of_no_command_that_is_not_there(unpacked: Path) -> None:
     guide, readme = text(unpacked / "docs" / "guide.md"), text(unpacked / "README.md")
     assert "`make trace PUZZLE=p5` draws" in guide and "known misconceptions" in guide and "[MIT licence]" in readme
     assert ".devcontainer" not in guide or (unpacked / ".devcontainer" / "devcontainer.json").exists()
+
+
+def test_it_checks_without_make_being_typed(unpacked: Path) -> None:
+    variables = {**os.environ, "VENV": sys.prefix}
+    done = subprocess.run(["./check", "p1"], cwd=unpacked, env=variables, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (4, "") and "\n  ./check p1\n" in done.stdout
 
 
 def test_its_doctor_speaks_of_nothing_that_students_cannot_do(unpacked: Path) -> None:

@@ -91,6 +91,8 @@ def test_from_an_empty_folder_to_the_first_verdict(with_triton: Environment, tmp
     need("make")
     done = with_triton.typed("make", "check", "PUZZLE=1", cwd=mine)
     assert done.returncode == 0 and "accepted  100/100" in done.stdout, done
+    done = with_triton.typed("./check", "p2", cwd=mine)
+    assert done.returncode == 4 and "\n  ./check p2\n" in done.stdout, done
     assert "solved" in (mine / "progress.txt").read_text()
     assert with_triton.typed("flash-puzzles", "hint", "1", cwd=mine).returncode == 0
     assert not (mine / "checker").exists() and not (mine / ".venv").exists()
@@ -133,13 +135,15 @@ def test_without_triton_kernels_are_checked_all_the_same(without: Environment, t
     shutil.copy(ROOT / "solutions" / "p5_flash_attention_1.py", tmp_path / "puzzles")
     done = without.typed("flash-puzzles", "check", "p5", cwd=tmp_path)
     assert done.returncode == 0 and "accepted  100/100" in done.stdout, done
-    assert "not compiled for any GPU" in done.stdout
+    assert "without Triton: no compile step, one process, no memory limit." in done.stdout
     done = without.typed("flash-puzzles", "doctor", cwd=tmp_path)
     assert "only its Python files" in done.stdout and done.returncode == 0
     need("make")
     assert without.typed("make", "check", "PUZZLE=p5", cwd=tmp_path).returncode == 0
     done = without.typed("flash-puzzles", "check", cwd=tmp_path)
-    assert done.stderr.startswith("Left out: a2, a4, c1. Puzzles in PyTorch are checked on Linux only.")
+    assert done.stderr.startswith(
+        "Left out: a2, a4, c1. Puzzles in PyTorch are checked on Linux only, without LIGHT=1."
+    )
     guessed = without.typed("flash-puzzles", "predict", "p5", "k_reads=4", cwd=tmp_path)
     assert guessed.returncode == 0 and "You said 4" in guessed.stdout
     done = without.typed("flash-puzzles", "check", "p5", "--key", "autumn", cwd=tmp_path)

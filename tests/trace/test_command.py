@@ -32,7 +32,7 @@ def test_a_wrong_kernel_is_drawn_and_its_status_is_that_of_check(tmp_path: Path)
     done = typed("trace", "4", "--file", str(file), cwd=tmp_path)
     assert done.returncode == 1, done.stderr
     assert "The padding is counted in the sum" in done.stdout
-    more = f"make check PUZZLE=p4 FILE={shlex.quote(str(file))} says more about it."
+    more = f"./check p4 --file {shlex.quote(str(file))} says more about it."
     assert "".join(more.split()) in "".join(done.stdout.split())
     assert (tmp_path / "trace" / f"{STEMS['p4']}.svg").exists()
 

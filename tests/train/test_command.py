@@ -148,7 +148,7 @@ def test_kernels_that_are_not_written_yet_are_a_sentence(own_course: Path) -> No
     if "FILL IN" not in (own_course / P7).read_text():
         pytest.skip("p7 has been filled in, and its FILL IN marks are gone")
     done = train(own_course, cwd=own_course)
-    sentence = "This runs your kernels of puzzle p7, which are not accepted. First: make check PUZZLE=p7\n"
+    sentence = "This runs your kernels of puzzle p7, which are not accepted. First: ./check p7\n"
     assert (done.returncode, done.stderr) == (2, sentence)
 
 
