@@ -24,14 +24,15 @@
 # and `l` become vectors with one entry per row.
 #
 # ```
-#                  cols ──▶  BLOCK_COLS
-#                ┌──────────┬──────────┬─────┄┄┄┄┐
-#   program 0    │  tile    │          │     ┆   ┆   m [ ]   l [ ]
-#   BLOCK_ROWS   │          │ ──▶      │     ┆   ┆     [ ]     [ ]
-#                ├──────────┼──────────┼─────┄┄┄┄┤
-#   program 1    │          │          │     ┆   ┆
-#                ├┄┄┄┄┄┄┄┄┄┄┼┄┄┄┄┄┄┄┄┄┄┼┄┄┄┄┄┄┄┄┄┤   rows past the end are padding too
-#                └┄┄┄┄┄┄┄┄┄┄┴┄┄┄┄┄┄┄┄┄┄┴┄┄┄┄┄┄┄┄┄┘
+#                cols ──▶  BLOCK_COLS
+#              ┌──────────┬──────────┬─────┄┄┄┄┐
+# program 0    │  tile    │          │     ┆   ┆   m [ ]   l [ ]
+# BLOCK_ROWS   │          │ ──▶      │     ┆   ┆     [ ]     [ ]
+#              ├──────────┼──────────┼─────┄┄┄┄┤
+# program 1    │          │          │     ┆   ┆
+#              ├┄┄┄┄┄┄┄┄┄┄┼┄┄┄┄┄┄┄┄┄┄┼┄┄┄┄┄┄┄┄┄┤
+#              └┄┄┄┄┄┄┄┄┄┄┴┄┄┄┄┄┄┄┄┄┄┴┄┄┄┄┄┄┄┄┄┘
+#              rows past the end are padding too
 # ```
 #
 # <details><summary>Offsets and masks of a tile: unfold this if you have not done w3</summary>

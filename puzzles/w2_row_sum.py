@@ -24,10 +24,10 @@
 # until the program stores it or ends.
 #
 # ```
-#            global memory                     on the chip, in program 1
+#         global memory             on the chip, in program 1
 #   x   ┌─────────────┐
-# row 0 │  1   2   3  │
-# row 1 │  4   5   6  │ ──load──▶  [ 4   5   6   0 ]   lanes 0 1 2, and padding
+# row 0 │  1   2   3  │              lanes 0 1 2, and padding
+# row 1 │  4   5   6  │ ──load──▶  [ 4   5   6   0 ]
 # row 2 │  7   8   9  │                   │ sum
 #       └─────────────┘                   ▼
 #  out  [  6  15  24  ]   ◀─store──      15
