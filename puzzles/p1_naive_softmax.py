@@ -47,8 +47,9 @@
 #  ┌─▼─┬───┬───┬───┬───┬─▼─┬───┬───┬───┬───┬─▼─┬───┬───┬───┬───┐
 #  │ 1 │ 2 │ 3 │ · │ · │ 4 │ 5 │ 6 │ · │ · │ 7 │ 8 │ 9 │ · │ · │
 #  └───┴───┴───┴───┴───┴───┴───┴───┴───┴───┴───┴───┴───┴───┴───┘
-#    0   1   2   3   4   5   6   7   8   9  10  11  12  13  14    offsets
+#    0   1   2   3   4   5   6   7   8   9  10  11  12  13  14
 #  ╰── row 0 ──╯  gap  ╰── row 1 ──╯  gap  ╰── row 2 ──╯  gap
+#  below each element: its offset
 # ```
 #
 # PyTorch says that the strides of this x are (5, 1). A *stride* is the number of elements from one row to the next, or

@@ -57,10 +57,11 @@
 # matrix if its row exists *and* its column does. Of a matrix of 5 by 10, in rows 4 and 5 and columns 8 to 11:
 #
 # ```
-#  rows exist, as a column    &   columns exist, as a row    =   a tile of masks
+# rows exist,       columns exist,
+# as a column   &   as a row         =   a tile of masks
 #
-#            ✓                                                     ✓ ✓ ✗ ✗
-#            ✗                          ✓ ✓ ✗ ✗                    ✗ ✗ ✗ ✗
+#      ✓                                     ✓ ✓ ✗ ✗
+#      ✗                ✓ ✓ ✗ ✗              ✗ ✗ ✗ ✗
 # ```
 #
 # Write `&` between blocks, as between tensors, with parentheses around each comparison. Python's `and` is for two

@@ -114,10 +114,10 @@ def table() -> str:
 
 
 def fitted(block: re.Match[str]) -> str:
-    """Return a block with its columns, and each line of Python with its indent: pages.css makes the block fit."""
+    """Return a block with its columns, and each line of code with its indent: pages.css makes the block fit."""
     head, language, text = block.groups()
     lines = unescape(re.sub(r"<[^>]+>", "", text)).split("\n")
-    if language == "python":
+    if language != "text":  # a picture
         indents = [len(line) - len(line.lstrip()) for line in lines]
         marked = zip(indents, text.split("\n"), strict=True)
         text = "".join(f'<span class="line" style="--in: {indent}">{line}\n</span>' for indent, line in marked)
