@@ -301,6 +301,7 @@ class Workbench {
 
   /** Bring what was just made into sight, below the bar. */
   #reveal(part) {
+    this.bench.style.setProperty("--bar", `${this.part("bar").offsetHeight}px`);
     part.scrollIntoView({ block: "start", behavior: calm() ? "auto" : "smooth" });
   }
 
