@@ -77,8 +77,9 @@ def mathml(tex: str, on_its_own: bool) -> str:
 
 
 def formula(self: Any, node: nodes.math) -> None:
-    """Write a formula between words."""
-    self.body.append(mathml(node.astext(), False))
+    """Write a formula between words. In a table's cell, which may be narrow, it can be broken before an equals sign."""
+    parts = re.split(" (?== )", node.astext()) if isinstance(node.parent.parent, nodes.entry) else [node.astext()]
+    self.body.append(" ".join(mathml(part, False) for part in parts))
     raise nodes.SkipNode
 
 
