@@ -24,21 +24,22 @@
 # moves along $k$, and at each step multiplies a tile of A with a tile of B:
 #
 # ```
-#           k ──▶  Bk                                    n ──▶  Bn
-#         ┌─────┬─────┬─────┐                           ┌─────┬─────┐
-#   i = 0 │     │     │     │                     i = 0 │     │     │
-#         ├─────┼─────┼─────┤                           ├─────┼─────┤
-#   i = 1 │ a 1 │ a 2 │ a 3 │  A: a strip of Bm   i = 1 │     │ acc │  C: one tile, Bm x Bn
-#         ├─────┼─────┼─────┤     rows                  ├─────┼─────┤
-#   i = 2 │     │     │     │                     i = 2 │     │     │
-#         └─────┴─────┴─────┘                           └─────┴─────┘
-#         ┌─────┬─────┬─────┐                            j = 0 j = 1
-#   j = 0 │     │     │     │
-#         ├─────┼─────┼─────┤                 program (i, j) = (1, 1), iteration by iteration:
-#   j = 1 │ b 1 │ b 2 │ b 3 │  B: a strip     acc = 0
-#         └─────┴─────┴─────┘     of Bn rows  acc = acc + a1 b1ᵀ
-#                                             acc = acc + a2 b2ᵀ
-#                                             acc = acc + a3 b3ᵀ,  then store
+#         k ──▶  Bk                           n ──▶  Bn
+#       ┌─────┬─────┬─────┐                 ┌─────┬─────┐
+# i = 0 │     │     │     │           i = 0 │     │     │
+#       ├─────┼─────┼─────┤                 ├─────┼─────┤
+# i = 1 │ a 1 │ a 2 │ a 3 │           i = 1 │     │ acc │
+#       ├─────┼─────┼─────┤                 ├─────┼─────┤
+# i = 2 │     │     │     │           i = 2 │     │     │
+#       └─────┴─────┴─────┘                 └─────┴─────┘
+#       A: a strip of Bm rows                j = 0 j = 1
+#                                         C: one tile, Bm x Bn
+#       ┌─────┬─────┬─────┐
+# j = 0 │     │     │     │        program (i, j) = (1, 1):
+#       ├─────┼─────┼─────┤        acc = 0
+# j = 1 │ b 1 │ b 2 │ b 3 │        acc = acc + a1 b1ᵀ
+#       └─────┴─────┴─────┘        acc = acc + a2 b2ᵀ
+#       B: a strip of Bn rows      acc = acc + a3 b3ᵀ,  then store
 # ```
 #
 # ## The idea

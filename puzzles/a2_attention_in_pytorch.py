@@ -23,16 +23,20 @@
 # ![Areas to one scale. Plain attention: two squares of 1024 by 1024 numbers, S and P, and a thin strip, O; 2,113,536 numbers. By tiles: the thin strips O and LSE, four tiny squares of 32 by 32 and a tile of O; 22,208 numbers.](../docs/figures/alive.svg)
 #
 # ```
-#                 K1,V1    K2,V2    K3,V3    K4,V4
-#               ┌────────┬────────┬────────┬────────┐
-#          Q1   │  S11 ╲ │   ·    │   ·    │   ·    │ ──▶ O1, LSE1      one tile of scores after the other;
-#               ├────────┼────────┼────────┼────────┤                   each is used up before the next is made
-#          Q2   │  S21 ──┼▶ S22 ╲ │   ·    │   ·    │ ──▶ O2, LSE2
-#               ├────────┼────────┼────────┼────────┤
-#          Q3   │  S31 ──┼▶ S32 ──┼▶ S33 ╲ │   ·    │ ──▶ O3, LSE3      ╲  cut by the causal mask
-#               ├────────┼────────┼────────┼────────┤                   ·  hidden by it: not computed at all
-#          Q4   │  S41 ──┼▶ S42 ──┼▶ S43 ──┼▶ S44 ╲ │ ──▶ O4, LSE4
-#               └────────┴────────┴────────┴────────┘
+#           K1,V1    K2,V2    K3,V3    K4,V4
+#         ┌────────┬────────┬────────┬────────┐
+#    Q1   │  S11 ╲ │   ·    │   ·    │   ·    │ ──▶ O1, LSE1
+#         ├────────┼────────┼────────┼────────┤
+#    Q2   │  S21 ──┼▶ S22 ╲ │   ·    │   ·    │ ──▶ O2, LSE2
+#         ├────────┼────────┼────────┼────────┤
+#    Q3   │  S31 ──┼▶ S32 ──┼▶ S33 ╲ │   ·    │ ──▶ O3, LSE3
+#         ├────────┼────────┼────────┼────────┤
+#    Q4   │  S41 ──┼▶ S42 ──┼▶ S43 ──┼▶ S44 ╲ │ ──▶ O4, LSE4
+#         └────────┴────────┴────────┴────────┘
+#    one tile of scores after the other;
+#    each is used up before the next is made
+#    ╲  cut by the causal mask
+#    ·  hidden by it: not computed at all
 # ```
 #
 # ## What attention is
@@ -77,10 +81,14 @@
 # 10 20 | 30 40, one number each.
 #
 # ```
-#   tile 1:   m = 3   P = e^(1-3), e^(3-3) = 0.135, 1      l = 1.135   O = 0.135 · 10 + 1 · 20 = 21.35
-#   tile 2:   m = 5   alpha = e^(3-5) = 0.135   P = e^(2-5), e^(5-5) = 0.050, 1
-#             l = 0.135 · 1.135 + 1.050 = 1.203            O = 0.135 · 21.35 + 0.050 · 30 + 1 · 40 = 44.38
-#   at last:  O = 44.38 / 1.203 = 36.88                    LSE = 5 + log(1.203) = 5.185
+# tile 1:   m = 3   P = e^(1-3), e^(3-3) = 0.135, 1      l = 1.135
+#           O = 0.135 · 10 + 1 · 20 = 21.35
+# tile 2:   m = 5   alpha = e^(3-5) = 0.135
+#           P = e^(2-5), e^(5-5) = 0.050, 1
+#           l = 0.135 · 1.135 + 1.050 = 1.203
+#           O = 0.135 · 21.35 + 0.050 · 30 + 1 · 40 = 44.38
+# at last:  O = 44.38 / 1.203 = 36.88
+#           LSE = 5 + log(1.203) = 5.185
 # ```
 #
 # **LSE** $= m + \log l$ is the logarithm of $\sum_j e^{s_{ij}}$. With this one number the weights can be computed again
@@ -93,10 +101,10 @@
 # $$ \text{query } i \text{ sees key } j \text{ exactly if } j \le i + n_k - n_q. $$
 #
 # ```
-#              key 0  1  2  3  4
-#   query 0        ×  ×  ×  ·  ·         0 + 5 - 3 = 2: the last query sees all keys
-#   query 1        ×  ×  ×  ×  ·
-#   query 2        ×  ×  ×  ×  ×
+#            key 0  1  2  3  4
+# query 0        ×  ×  ×  ·  ·   0 + 5 - 3 = 2
+# query 1        ×  ×  ×  ×  ·
+# query 2        ×  ×  ×  ×  ×   the last query sees all keys
 # ```
 #
 # A hidden score is $-\infty$, because $e^{-\infty} = 0$. If the last of the four keys above is hidden, tile 2 has the

@@ -24,15 +24,16 @@
 # ms for eager PyTorch.
 #
 # ```
-#                        K1,V1    K2,V2    K3,V3
-#                      ┌────────┬────────┬────────┐
-#   program 0, Q1      │ S11 ───┼▶ S12 ──┼▶ S13 ──┼─▶ m1, l1     pass 1 reads K
-#                      │ S11 ───┼▶ S12 ──┼▶ S13 ──┼─▶ O1         pass 2 reads K again, and V
-#                      ├────────┼────────┼────────┤
-#   program 1, Q2      │ S21 ───┼▶ S22 ──┼▶ S23 ──┼─▶ m2, l2     pass 1
-#                      │ S21 ───┼▶ S22 ──┼▶ S23 ──┼─▶ O2         pass 2
-#                      └────────┴────────┴────────┘
-#   the same for every head: a grid of (query tiles, heads)
+#                  K1,V1    K2,V2    K3,V3
+#                ┌────────┬────────┬────────┐
+# program 0, Q1  │ S11 ───┼▶ S12 ──┼▶ S13 ──┼─▶ m1, l1   pass 1
+#                │ S11 ───┼▶ S12 ──┼▶ S13 ──┼─▶ O1       pass 2
+#                ├────────┼────────┼────────┤
+# program 1, Q2  │ S21 ───┼▶ S22 ──┼▶ S23 ──┼─▶ m2, l2   pass 1
+#                │ S21 ───┼▶ S22 ──┼▶ S23 ──┼─▶ O2       pass 2
+#                └────────┴────────┴────────┘
+# pass 1 reads K, and pass 2 reads K again, and V
+# the same for every head: a grid of (query tiles, heads)
 # ```
 #
 # <details><summary>What attention is: unfold this if you have not done a2</summary>
@@ -82,8 +83,10 @@
 # one number each. After pass 1, $m = 5$ and $l = 1.20$, and neither changes any more:
 #
 # ```
-#   pass 2, tile 1:   p = e^(1-5)/l, e^(3-5)/l = 0.0152, 0.1125    O = 0.0152 · 10 + 0.1125 · 20          =  2.40
-#           tile 2:   p = e^(2-5)/l, e^(5-5)/l = 0.0414, 0.8310    O = 2.40 + 0.0414 · 30 + 0.8310 · 40   = 36.88
+# pass 2, tile 1:   p = e^(1-5)/l, e^(3-5)/l = 0.0152, 0.1125
+#                   O = 0.0152 · 10 + 0.1125 · 20 = 2.40
+#         tile 2:   p = e^(2-5)/l, e^(5-5)/l = 0.0414, 0.8310
+#                   O = 2.40 + 0.0414 · 30 + 0.8310 · 40 = 36.88
 # ```
 #
 # ![One tile of queries, Q1, goes over two tiles of keys twice. Pass 1 loads K1, makes the scores 1 3 and has m = 3 and l = 1.14; with K2 and the scores 2 5 they become 5 and 1.20, which are final. Pass 2 loads K1 and V1, makes the scores again, has the weights .015 .112 and O = 2.40; with K2 and V2 the weights are .041 .831, and O = 36.88 is stored.](../docs/figures/two_passes.svg)

@@ -24,19 +24,23 @@
 # tile at a time, and each tile gives its part to three gradients.
 #
 # ```
-#                 K1,V1    K2,V2    K3,V3    K4,V4
-#               ┌────────┬────────┬────────┬────────┐
-#          Q1   │  P11 ╲ │   ·    │   ·    │   ·    │ ──▶ dQ1       a row of tiles adds up to a tile of dQ
-#               ├────────┼────────┼────────┼────────┤
-#          Q2   │  P21   │  P22 ╲ │   ·    │   ·    │ ──▶ dQ2
-#               ├────────┼────────┼────────┼────────┤
-#          Q3   │  P31   │  P32   │  P33 ╲ │   ·    │ ──▶ dQ3       ╲  cut by the causal mask
-#               ├────────┼────────┼────────┼────────┤               ·  hidden by it: not computed at all
-#          Q4   │  P41   │  P42   │  P43   │  P44 ╲ │ ──▶ dQ4
-#               └────────┴────────┴────────┴────────┘
-#                   │        │        │        │
-#                   ▼        ▼        ▼        ▼
-#                dK1,dV1  dK2,dV2  dK3,dV3  dK4,dV4                  a column adds up to a tile of dK and one of dV
+#           K1,V1    K2,V2    K3,V3    K4,V4
+#         ┌────────┬────────┬────────┬────────┐
+#    Q1   │  P11 ╲ │   ·    │   ·    │   ·    │ ──▶ dQ1
+#         ├────────┼────────┼────────┼────────┤
+#    Q2   │  P21   │  P22 ╲ │   ·    │   ·    │ ──▶ dQ2
+#         ├────────┼────────┼────────┼────────┤
+#    Q3   │  P31   │  P32   │  P33 ╲ │   ·    │ ──▶ dQ3
+#         ├────────┼────────┼────────┼────────┤
+#    Q4   │  P41   │  P42   │  P43   │  P44 ╲ │ ──▶ dQ4
+#         └────────┴────────┴────────┴────────┘
+#             │        │        │        │
+#             ▼        ▼        ▼        ▼
+#          dK1,dV1  dK2,dV2  dK3,dV3  dK4,dV4
+#    a row of tiles adds up to a tile of dQ,
+#    a column to a tile of dK and one of dV
+#    ╲  cut by the causal mask
+#    ·  hidden by it: not computed at all
 # ```
 #
 # ## The gradients of attention

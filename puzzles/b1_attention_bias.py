@@ -85,10 +85,14 @@
 # *In numbers*: two heads, one query, two keys with the bias 0 and 1.0986, which is $\log 3$.
 #
 # ```
-#           scale·QKᵀ         S             LSE       P         dP      delta   dS = P·(dP - delta)
-#   head 0   0       0        0    1.0986   1.3863   .25 .75   20 40     35     -3.75   3.75
-#   head 1   1.0986  0    1.0986   1.0986   1.7918   .5  .5     8  4      6      1     -1
-#                                                                        dB =   -2.75   2.75
+#          scale·QKᵀ         S                 LSE      P
+# head 0   0       0         0       1.0986   1.3863   .25 .75
+# head 1   1.0986  0         1.0986  1.0986   1.7918   .5  .5
+#
+#          dP       delta    dS = P·(dP - delta)
+# head 0   20 40     35      -3.75   3.75
+# head 1    8  4      6       1     -1
+#                     dB =   -2.75   2.75
 # ```
 #
 # Head 0 is the example of p7. A row of dB sums to 0, as a row of dS does.

@@ -64,7 +64,7 @@
 #
 # *In numbers:* take the scores 1 3 | 2 5 and v = 10 20 | 30 40 of p6, with `p` = 0.2, so $1 / (1 - p) = 1.25$, and let
 # key 1 be dropped. After tile 1, O holds $1.25 \cdot 0.1353 \cdot 10 + 0 = 1.69$, and after tile 2 $0.1353 \cdot 1.69 +
-# 1.25 \cdot (0.0498 \cdot 30 + 1 \cdot 40) = 52.10$. Then $O = 52.10 / 1.2034 = 43.29$, where it was 36.88 without
+# 1.25 \cdot (0.0498 \cdot 30 + 1 \cdot 40)$ $= 52.10$. Then $O = 52.10 / 1.2034 = 43.29$, where it was 36.88 without
 # dropout. LSE is still 5.185.
 #
 # **Backwards.** $O = (P \circ Z) V$ is a product, so $dV = (P \circ Z)^T dO$. An element of P reaches O with the factor
@@ -73,7 +73,7 @@
 # $$dS_{ij} = P_{ij} \circ \left( dP_{ij} - \sum_k P_{ik}\, dP_{ik} \right)$$
 #
 # with P as it was *before* dropout. Is the sum still delta? Put dP in. The sum over the keys is
-# $\sum_k P_{ik} Z_{ik} (do_i \cdot v_k) = do_i \cdot \sum_k P_{ik} Z_{ik}\, v_k = do_i \cdot o_i$, because the last sum
+# $\sum_k P_{ik} Z_{ik} (do_i \cdot v_k)$ $= do_i \cdot \sum_k P_{ik} Z_{ik}\, v_k = do_i \cdot o_i$, because the last sum
 # is just what O is, dropout included. So **delta = rowsum(dO ∘ O) still holds**, and your `delta_kernel` need not know
 # of dropout.
 #

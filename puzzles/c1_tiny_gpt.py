@@ -21,14 +21,14 @@
 # the same start and on the same text:
 #
 # ```
-#   loss
-#   4.9 ┤●                                    own kernels   ●
-#       │ ●                                   PyTorch's     ●   the same points:
-#       │  ●●                                 they differ by less than one in a million
-#       │    ●●●●
-#   2.7 ┤        ●●●●●●●●●●●●●●●●●●●●●●
-#       └──────────────────────────────
-#        0            step          400
+# loss
+# 4.9 ┤●                own kernels   ●
+#     │ ●               PyTorch's     ●   the same points:
+#     │  ●●             they differ by less than one in a million
+#     │    ●●●●
+# 2.7 ┤        ●●●●●●●●●●●●●●●●●●●●●●
+#     └──────────────────────────────
+#      0            step          400
 # ```
 #
 # Without a GPU that takes about a minute: the kernels run in Triton's interpreter, and the model is tiny. It learns to

@@ -23,15 +23,15 @@
 # If you have never written a Triton kernel, start at [w1](w1_vector_add.py).
 #
 # ```
-#            global memory                        on the chip, in program 1
+#          global memory              on the chip, in program 1
 #   x   ┌──────────────────┐
-# row 0 │ 2.0   1.0   0.1  │
-# row 1 │ 0.5   3.0   1.0  │ ──load──▶  [ 0.5   3.0   1.0    ?  ]   lanes 0 1 2, and padding
-# row 2 │ 1.0   1.0   1.0  │                    │ exp
-#       └──────────────────┘            [ 1.65  20.1  2.72   ?  ]
-#                                               │ divide by the sum, 24.5
-#   y   ┌──────────────────┐                    ▼
-# row 1 │ .067  .821  .111 │ ◀─store──  [ .067  .821  .111   ?  ]
+# row 0 │ 2.0   1.0   0.1  │            lanes 0 1 2, and padding
+# row 1 │ 0.5   3.0   1.0  │ ─load─▶  [ 0.5   3.0   1.0    ?  ]
+# row 2 │ 1.0   1.0   1.0  │             │ exp
+#       └──────────────────┘          [ 1.65  20.1  2.72   ?  ]
+#                                        │ divide by the sum, 24.5
+#   y   ┌──────────────────┐             ▼
+# row 1 │ .067  .821  .111 │ ◀─store─ [ .067  .821  .111   ?  ]
 #       └──────────────────┘
 # ```
 #
@@ -47,8 +47,9 @@
 #  ┌─▼─┬───┬───┬───┬───┬─▼─┬───┬───┬───┬───┬─▼─┬───┬───┬───┬───┐
 #  │ 1 │ 2 │ 3 │ · │ · │ 4 │ 5 │ 6 │ · │ · │ 7 │ 8 │ 9 │ · │ · │
 #  └───┴───┴───┴───┴───┴───┴───┴───┴───┴───┴───┴───┴───┴───┴───┘
-#    0   1   2   3   4   5   6   7   8   9  10  11  12  13  14    offsets
+#    0   1   2   3   4   5   6   7   8   9  10  11  12  13  14
 #  ╰── row 0 ──╯  gap  ╰── row 1 ──╯  gap  ╰── row 2 ──╯  gap
+#  below each element: its offset
 # ```
 #
 # PyTorch says that the strides of this x are (5, 1). A *stride* is the number of elements from one row to the next, or

@@ -21,13 +21,14 @@
 # along its row three times, block by block. Each walk is a *pass*.
 #
 # ```
-#   one row of x, BLOCK_SIZE = 4, n_cols = 10
-#   ┌─────────────┬─────────────┬───────┄┄┄┄┄┐
-#   │  block 0    │  block 1    │ block 2    ┆   columns 10 and 11 are padding
-#   └─────────────┴─────────────┴───────┄┄┄┄┄┘
-#   pass 1   ──▶ ──▶ ──▶   m = maximum of the whole row
-#   pass 2   ──▶ ──▶ ──▶   l = sum of exp(x - m) over the whole row
-#   pass 3   ──▶ ──▶ ──▶   y = exp(x - m) / l, written block by block
+# one row of x, BLOCK_SIZE = 4, n_cols = 10
+# ┌─────────────┬─────────────┬───────┄┄┄┄┄┐
+# │  block 0    │  block 1    │ block 2    ┆
+# └─────────────┴─────────────┴───────┄┄┄┄┄┘
+#              columns 10 and 11 are padding
+# pass 1   ──▶ ──▶ ──▶   m = maximum of the whole row
+# pass 2   ──▶ ──▶ ──▶   l = sum of exp(x - m) over the whole row
+# pass 3   ──▶ ──▶ ──▶   y = exp(x - m) / l, block by block
 # ```
 #
 # ## The idea
@@ -50,7 +51,7 @@
 # ```
 #
 # **In numbers.** The row 1 3 2 5 has $m = 5$ and
-# $l = e^{-4} + e^{-2} + e^{-3} + e^0 = 0.0183 + 0.1353 + 0.0498 + 1 = 1.2034$. Dividing by $l$ gives y = .015 .112 .041
+# $l = e^{-4} + e^{-2} + e^{-3} + e^0$ $= 0.0183 + 0.1353 + 0.0498 + 1 = 1.2034$. Dividing by $l$ gives y = .015 .112 .041
 # .831.
 #
 # **Why three passes.** $l$ needs $m$, and $m$ is known only when the whole row has been seen. $y_i$ needs $l$, which is
@@ -65,8 +66,9 @@
 # ```
 # top = 0.0
 # for start in range(0, n, BLOCK_SIZE):
-#     offsets = start + lanes                                    # a new name: `lanes` must stay as it is
-#     top = tl.maximum(top, tl.max(tl.load(x_ptr + offsets, mask=offsets < n, other=0.0), axis=0))
+#     offsets = start + lanes  # a new name: lanes stays as it is
+#     x = tl.load(x_ptr + offsets, mask=offsets < n, other=0.0)
+#     top = tl.maximum(top, tl.max(x, axis=0))
 # ```
 #
 # If you assign to `lanes` itself, the blocks begin at 0, B, 3B, 6B and so on, and the columns between them are skipped.

@@ -20,10 +20,11 @@
 # rests on this idea.
 #
 # ```
-#   x:            1   3          2   5          4   0
-#   m:   -inf  ─────────▶  3  ─────────▶  5  ─────────▶  5
-#   l:     0   ─────────▶ 1.14 ────────▶ 1.20 ────────▶ 1.58
-#                                          └── 1.14 · e^(3-5) + 1.05: the old sum was relative to 3, now it is to 5
+# x:            1   3          2   5          4   0
+# m:   -inf  ─────────▶  3  ─────────▶  5  ─────────▶  5
+# l:     0   ─────────▶ 1.14 ────────▶ 1.20 ────────▶ 1.58
+#               1.14 · e^(3-5) + 1.05 ──┘
+#               the old sum was relative to 3, now it is to 5
 # ```
 #
 # ## The idea
@@ -61,8 +62,9 @@
 # The *guard* is to subtract 0 instead of $m'$ while $m'$ is $-\infty$, in both exponentials:
 #
 # ```
-# x - m'             with m' = -inf:    -inf - (-inf) = NaN
-# x - (0 for m')                        -inf - 0      = -inf,   and its exponential is 0
+# x - m'         with m' = -inf:   -inf - (-inf) = NaN
+# x - (0 for m')                   -inf - 0      = -inf,
+#                                  and its exponential is 0
 # ```
 #
 # But keep $m'$ itself as the running maximum, not the 0. Take the row $-\infty$ $-\infty$ | −200 −198. After the first

@@ -24,14 +24,15 @@
 # and `l` become vectors with one entry per row.
 #
 # ```
-#                  cols ──▶  BLOCK_COLS
-#                ┌──────────┬──────────┬─────┄┄┄┄┐
-#   program 0    │  tile    │          │     ┆   ┆   m [ ]   l [ ]
-#   BLOCK_ROWS   │          │ ──▶      │     ┆   ┆     [ ]     [ ]
-#                ├──────────┼──────────┼─────┄┄┄┄┤
-#   program 1    │          │          │     ┆   ┆
-#                ├┄┄┄┄┄┄┄┄┄┄┼┄┄┄┄┄┄┄┄┄┄┼┄┄┄┄┄┄┄┄┄┤   rows past the end are padding too
-#                └┄┄┄┄┄┄┄┄┄┄┴┄┄┄┄┄┄┄┄┄┄┴┄┄┄┄┄┄┄┄┄┘
+#                cols ──▶  BLOCK_COLS
+#              ┌──────────┬──────────┬─────┄┄┄┄┐
+# program 0    │  tile    │          │     ┆   ┆   m [ ]   l [ ]
+# BLOCK_ROWS   │          │ ──▶      │     ┆   ┆     [ ]     [ ]
+#              ├──────────┼──────────┼─────┄┄┄┄┤
+# program 1    │          │          │     ┆   ┆
+#              ├┄┄┄┄┄┄┄┄┄┄┼┄┄┄┄┄┄┄┄┄┄┼┄┄┄┄┄┄┄┄┄┤
+#              └┄┄┄┄┄┄┄┄┄┄┴┄┄┄┄┄┄┄┄┄┄┴┄┄┄┄┄┄┄┄┄┘
+#              rows past the end are padding too
 # ```
 #
 # <details><summary>Offsets and masks of a tile: unfold this if you have not done w3</summary>
@@ -56,10 +57,11 @@
 # matrix if its row exists *and* its column does. Of a matrix of 5 by 10, in rows 4 and 5 and columns 8 to 11:
 #
 # ```
-#  rows exist, as a column    &   columns exist, as a row    =   a tile of masks
+# rows exist,       columns exist,
+# as a column   &   as a row         =   a tile of masks
 #
-#            ✓                                                     ✓ ✓ ✗ ✗
-#            ✗                          ✓ ✓ ✗ ✗                    ✗ ✗ ✗ ✗
+#      ✓                                     ✓ ✓ ✗ ✗
+#      ✗                ✓ ✓ ✗ ✗              ✗ ✗ ✗ ✗
 # ```
 #
 # Write `&` between blocks, as between tensors, with parentheses around each comparison. Python's `and` is for two

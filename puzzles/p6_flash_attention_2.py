@@ -24,14 +24,17 @@
 # Tiles that are hidden altogether are not even loaded.
 #
 # ```
-#                     keys:   K1,V1   K2,V2   K3,V3   K4,V4
-#                           ┌───────┬───────┬───────┬───────┐
-#   program 0:  Q1          │   ────┼──▶ ╲  │       │       │    ╲  the diagonal: these tiles are masked
-#                           ├───────┼───────┼───────┼───────┤
-#   program 1:  Q2          │   ────┼───────┼──▶ ╲  │       │       empty: never loaded
-#                           ├───────┼───────┼───────┼───────┤
-#   program 2:  Q3          │   ────┼───────┼───────┼──▶ ╲  │       n_q < n_k: the last query sees the last key
-#                           └───────┴───────┴───────┴───────┘
+#                   keys:   K1,V1   K2,V2   K3,V3   K4,V4
+#                         ┌───────┬───────┬───────┬───────┐
+# program 0:  Q1          │   ────┼──▶ ╲  │       │       │
+#                         ├───────┼───────┼───────┼───────┤
+# program 1:  Q2          │   ────┼───────┼──▶ ╲  │       │
+#                         ├───────┼───────┼───────┼───────┤
+# program 2:  Q3          │   ────┼───────┼───────┼──▶ ╲  │
+#                         └───────┴───────┴───────┴───────┘
+# ╲      the diagonal: these tiles are masked
+# empty: never loaded
+# n_q < n_k: the last query sees the last key
 # ```
 #
 # ## The idea

@@ -20,19 +20,21 @@
 # and 11 ms for the three kernels of this puzzle. Each is judged and credited by itself. This order is the easiest:
 #
 # ```
-#   1  delta_kernel     O, dO ──▶ delta, one number for each query              one program per tile of queries
+# 1  delta_kernel      O, dO ──▶ delta, one number for each query
+# one program per tile of queries
 #
-#   2  dq_kernel        one program per tile of queries,          3  dk_dv_kernel     one program per tile of keys,
-#                       loop along the keys:                                          loop down the queries:
-#                          K1    K2    K3                                                K1    K2    K3
-#                        ┌─────┬─────┬─────┐                                           ┌─────┬─────┬─────┐
-#                    Q1  │ ─▶╲ │     │     │ ──▶ dQ1                               Q1  │ ╲   │     │     │
-#                        ├─────┼─────┼─────┤                                           ├──┼──┼─────┼─────┤
-#                    Q2  │ ────┼─▶╲  │     │ ──▶ dQ2                               Q2  │  │  │ ╲   │     │
-#                        ├─────┼─────┼─────┤                                           ├──┼──┼──┼──┼─────┤
-#                    Q3  │ ────┼─────┼─▶╲  │ ──▶ dQ3                               Q3  │  ▼  │  ▼  │ ╲   │
-#                        └─────┴─────┴─────┘                                           └─────┴─────┴─────┘
-#                                                                                      dK1,dV1 …
+# 2  dq_kernel                       3  dk_dv_kernel
+# one program per tile of queries,   one program per tile of keys,
+# loop along the keys:               loop down the queries:
+#       K1    K2    K3                     K1    K2    K3
+#     ┌─────┬─────┬─────┐                ┌─────┬─────┬─────┐
+# Q1  │ ─▶╲ │     │     │ ──▶ dQ1    Q1  │ ╲   │     │     │
+#     ├─────┼─────┼─────┤                ├──┼──┼─────┼─────┤
+# Q2  │ ────┼─▶╲  │     │ ──▶ dQ2    Q2  │  │  │ ╲   │     │
+#     ├─────┼─────┼─────┤                ├──┼──┼──┼──┼─────┤
+# Q3  │ ────┼─────┼─▶╲  │ ──▶ dQ3    Q3  │  ▼  │  ▼  │ ╲   │
+#     └─────┴─────┴─────┘                └─────┴─────┴─────┘
+#                                        dK1,dV1 …
 # ```
 #
 # <details><summary>The gradients of attention, derived: unfold this if you have not done a4</summary>

@@ -24,10 +24,10 @@
 # until the program stores it or ends.
 #
 # ```
-#            global memory                     on the chip, in program 1
+#         global memory             on the chip, in program 1
 #   x   ┌─────────────┐
-# row 0 │  1   2   3  │
-# row 1 │  4   5   6  │ ──load──▶  [ 4   5   6   0 ]   lanes 0 1 2, and padding
+# row 0 │  1   2   3  │              lanes 0 1 2, and padding
+# row 1 │  4   5   6  │ ──load──▶  [ 4   5   6   0 ]
 # row 2 │  7   8   9  │                   │ sum
 #       └─────────────┘                   ▼
 #  out  [  6  15  24  ]   ◀─store──      15
@@ -45,8 +45,9 @@
 #  ┌─▼─┬───┬───┬───┬───┬─▼─┬───┬───┬───┬───┬─▼─┬───┬───┬───┬───┐
 #  │ 1 │ 2 │ 3 │ · │ · │ 4 │ 5 │ 6 │ · │ · │ 7 │ 8 │ 9 │ · │ · │
 #  └───┴───┴───┴───┴───┴───┴───┴───┴───┴───┴───┴───┴───┴───┴───┘
-#    0   1   2   3   4   5   6   7   8   9  10  11  12  13  14    offsets
+#    0   1   2   3   4   5   6   7   8   9  10  11  12  13  14
 #  ╰── row 0 ──╯  gap  ╰── row 1 ──╯  gap  ╰── row 2 ──╯  gap
+#  below each element: its offset
 # ```
 #
 # PyTorch says that the strides of this x are (5, 1). A *stride* is the number of elements from one row to the next, or

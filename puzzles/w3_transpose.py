@@ -20,17 +20,16 @@
 # it before p4 if tiles are new to you.
 #
 # ```
-#            x, 5 x 10                                 y, 10 x 5
-#    columns 0-3     4-7     8-9                   columns 0-1 2-3  4
-#          ┌───────┬───────┬───┄┄┐                       ┌───┬───┬─┄┐
-#  rows 0-1│ (0,0) │ (0,1) │(0,2)┆              rows 0-3 │   │   │ ┆│
-#          ├───────┼───────┼───┄┄┤                       ├───┼───┼─┄┤
-#       2-3│ (1,0) │▓(1,1)▓│(1,2)┆ ──transposed──▶   4-7 │   │▓▓▓│ ┆│
-#          ├───────┼───────┼───┄┄┤                       ├───┼───┼─┄┤
-#         4│ (2,0) │ (2,1) │(2,2)┆                   8-9 │   │   │ ┆│
-#          └┄┄┄┄┄┄┄┴┄┄┄┄┄┄┄┴┄┄┄┄┄┘                       └┄┄┄┴┄┄┄┴┄┄┘
-#
-#          tiles of BLOCK_ROWS x BLOCK_COLS = 2 x 4, a program for each
+#           x, 5 x 10                             y, 10 x 5
+#   columns 0-3     4-7     8-9               columns 0-1 2-3  4
+#         ┌───────┬───────┬───┄┄┐                   ┌───┬───┬─┄┐
+# rows 0-1│ (0,0) │ (0,1) │(0,2)┆          rows 0-3 │   │   │ ┆│
+#         ├───────┼───────┼───┄┄┤                   ├───┼───┼─┄┤
+#      2-3│ (1,0) │▓(1,1)▓│(1,2)┆─transposed─▶  4-7 │   │▓▓▓│ ┆│
+#         ├───────┼───────┼───┄┄┤                   ├───┼───┼─┄┤
+#        4│ (2,0) │ (2,1) │(2,2)┆               8-9 │   │   │ ┆│
+#         └┄┄┄┄┄┄┄┴┄┄┄┄┄┄┄┴┄┄┄┄┄┘                   └┄┄┄┴┄┄┄┴┄┄┘
+#   tiles of BLOCK_ROWS x BLOCK_COLS = 2 x 4, a program for each
 # ```
 #
 # ## Tiles of a matrix
@@ -55,10 +54,11 @@
 # matrix if its row exists *and* its column does. Of a matrix of 5 by 10, in rows 4 and 5 and columns 8 to 11:
 #
 # ```
-#  rows exist, as a column    &   columns exist, as a row    =   a tile of masks
+# rows exist,       columns exist,
+# as a column   &   as a row         =   a tile of masks
 #
-#            ✓                                                     ✓ ✓ ✗ ✗
-#            ✗                          ✓ ✓ ✗ ✗                    ✗ ✗ ✗ ✗
+#      ✓                                     ✓ ✓ ✗ ✗
+#      ✗                ✓ ✓ ✗ ✗              ✗ ✗ ✗ ✗
 # ```
 #
 # Write `&` between blocks, as between tensors, with parentheses around each comparison. Python's `and` is for two

@@ -23,6 +23,7 @@ from tests.conftest import ROOT, importable
 
 every_lesson = pytest.mark.parametrize("puzzle_id", ladder.RUNGS)
 PYTHON = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+COLUMNS = 64  # of a drawing: at 390 pixels its type has nine
 SPAN = re.compile(r"`[^`\n]+`")
 
 
@@ -243,6 +244,15 @@ def test_what_stands_apart_is_shared_and_open_where_a_walk_first_comes_by(part: 
 @every_lesson
 def test_a_lesson_is_short(puzzle_id: str) -> None:
     assert words.words(puzzle_id)[0] <= words.MOST[puzzle_id]
+
+
+@every_lesson
+def test_a_drawing_of_text_can_be_read_on_a_telephone(puzzle_id: str) -> None:
+    """A command may be longer."""
+    text = "\n".join(source for kind, source in cells(puzzle_id) if kind == "markdown")
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    drawn = [block for language, block in blocks if not language and not block.startswith("make ")]
+    assert [line for block in drawn for line in block.split("\n") if len(line) > COLUMNS] == []
 
 
 def test_all_lessons_are_short() -> None:

@@ -146,7 +146,8 @@ def _source(finding: Finding) -> str:
     for number, line in words.source(finding):
         marked = number == finding.where.line
         text = f"{'▶' if marked else ' '} {number:>3} │ {escape(line)}"
-        rows.append(f'<span style="{_MARKED}">{text}</span>' if marked else f'<span style="{_FAINT}">{text}</span>')
+        indent = len(line) - len(line.lstrip())  # the site, which breaks lines, goes on further in
+        rows.append(f'<span style="{_MARKED if marked else _FAINT};--in:{indent}">{text}</span>')
     style = f"{_MONO};line-height:1.35;margin:.35em 0;overflow-x:auto"
     return f'<pre tabindex="0" style="{style}">' + "\n".join(rows) + "</pre>"
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 from pathlib import Path
 from typing import Any
 
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
+from rich.cells import cell_len
 from sphinx.application import Sphinx
 from sphinx.search.en import SearchEnglish
 
@@ -36,7 +38,8 @@ pygments_dark_style = "a11y-dark"
 html_copy_source = html_show_sourcelink = html_show_copyright = False
 
 # Wider than a narrow screen, they scroll: then one has to be able to reach them without a mouse.
-SCROLLING = re.compile(r'<pre>|<div class="(?:table|math)-wrapper[^>]*>')
+SCROLLING = re.compile(r'<div class="(?:table|math)-wrapper[^>]*>')
+BLOCK = re.compile(r'(<div class="highlight-(\w+)[^>]*><div class="highlight"><pre)>(.*?)\n?</pre>', re.DOTALL)
 
 # What the theme says in English whatever the language is.
 THEME = (
@@ -74,8 +77,9 @@ def mathml(tex: str, on_its_own: bool) -> str:
 
 
 def formula(self: Any, node: nodes.math) -> None:
-    """Write a formula between words."""
-    self.body.append(mathml(node.astext(), False))
+    """Write a formula between words. In a table's cell, which may be narrow, it can be broken before an equals sign."""
+    parts = re.split(" (?== )", node.astext()) if isinstance(node.parent.parent, nodes.entry) else [node.astext()]
+    self.body.append(" ".join(mathml(part, False) for part in parts))
     raise nodes.SkipNode
 
 
@@ -110,6 +114,17 @@ def table() -> str:
     return sentences(said_by | {name: said(name) for name in BUTTONS})
 
 
+def fitted(block: re.Match[str]) -> str:
+    """Return a block with its columns, and each line of code with its indent: pages.css makes the block fit."""
+    head, language, text = block.groups()
+    lines = unescape(re.sub(r"<[^>]+>", "", text)).split("\n")
+    if language != "text":  # a picture
+        indents = [len(line) - len(line.lstrip()) for line in lines]
+        marked = zip(indents, text.split("\n"), strict=True)
+        text = "".join(f'<span class="line" style="--in: {indent}">{line}\n</span>' for indent, line in marked)
+    return f'{head} style="--columns: {max(map(cell_len, lines))}">{text}</pre>'
+
+
 def finish(app: Sphinx, pagename: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
     """What no setting does: the sidebar's marks, the keyboard, corners of tables, the gate before a solution.
 
@@ -125,6 +140,7 @@ def finish(app: Sphinx, pagename: str, template: str, context: dict[str, Any], d
     if doctree is None:
         return
     body = SCROLLING.sub(lambda match: f'{match[0][:-1]} tabindex="0">', context["body"].replace(TOP, top))
+    body = BLOCK.sub(fitted, body)
     body = body.replace('<th class="head"><p></p></th>', "<td></td>")  # heads nothing
     if puzzle := (context["meta"] or {}).get("puzzle"):
         heading, end, rest = body.partition("</h1>")

@@ -20,13 +20,14 @@
 # 贝速度的 50 % 和 49 %。程序逐块走过自己的那一行，一共走三次，每走一次就是一 *遍*。
 #
 # ```
-#   one row of x, BLOCK_SIZE = 4, n_cols = 10
-#   ┌─────────────┬─────────────┬───────┄┄┄┄┄┐
-#   │  block 0    │  block 1    │ block 2    ┆   columns 10 and 11 are padding
-#   └─────────────┴─────────────┴───────┄┄┄┄┄┘
-#   pass 1   ──▶ ──▶ ──▶   m = maximum of the whole row
-#   pass 2   ──▶ ──▶ ──▶   l = sum of exp(x - m) over the whole row
-#   pass 3   ──▶ ──▶ ──▶   y = exp(x - m) / l, written block by block
+# one row of x, BLOCK_SIZE = 4, n_cols = 10
+# ┌─────────────┬─────────────┬───────┄┄┄┄┄┐
+# │  block 0    │  block 1    │ block 2    ┆
+# └─────────────┴─────────────┴───────┄┄┄┄┄┘
+#              columns 10 and 11 are padding
+# pass 1   ──▶ ──▶ ──▶   m = maximum of the whole row
+# pass 2   ──▶ ──▶ ──▶   l = sum of exp(x - m) over the whole row
+# pass 3   ──▶ ──▶ ──▶   y = exp(x - m) / l, block by block
 # ```
 #
 # ## 思路
@@ -48,7 +49,7 @@
 # y = (x - m).exp() / l
 # ```
 #
-# **用数字看**：行 1 3 2 5 的 $m = 5$，$l = e^{-4} + e^{-2} + e^{-3} + e^0 = 0.0183 + 0.1353 +
+# **用数字看**：行 1 3 2 5 的 $m = 5$，$l = e^{-4} + e^{-2} + e^{-3} + e^0$ $= 0.0183 + 0.1353 +
 # 0.0498 + 1 = 1.2034$。除以 $l$，得到 y = .015 .112 .041 .831。
 #
 # **为什么要三遍**：$l$ 要用 $m$，而 $m$ 要看完整行才知道。$y_i$ 要用 $l$，那得再看完一次才知道。一行
@@ -62,8 +63,9 @@
 # ```
 # top = 0.0
 # for start in range(0, n, BLOCK_SIZE):
-#     offsets = start + lanes                                    # a new name: `lanes` must stay as it is
-#     top = tl.maximum(top, tl.max(tl.load(x_ptr + offsets, mask=offsets < n, other=0.0), axis=0))
+#     offsets = start + lanes  # a new name: lanes stays as it is
+#     x = tl.load(x_ptr + offsets, mask=offsets < n, other=0.0)
+#     top = tl.maximum(top, tl.max(x, axis=0))
 # ```
 #
 # 如果直接给 `lanes` 赋值，各块就会从 0、B、3B、6B……开始，中间的列都跳过了。从一轮带到下一轮的变量，类

@@ -19,10 +19,11 @@
 # 数时，H200 这样能跑到拷贝速度的 65 %，三遍则是 50 %。FlashAttention 就建立在这个想法上。
 #
 # ```
-#   x:            1   3          2   5          4   0
-#   m:   -inf  ─────────▶  3  ─────────▶  5  ─────────▶  5
-#   l:     0   ─────────▶ 1.14 ────────▶ 1.20 ────────▶ 1.58
-#                                          └── 1.14 · e^(3-5) + 1.05: the old sum was relative to 3, now it is to 5
+# x:            1   3          2   5          4   0
+# m:   -inf  ─────────▶  3  ─────────▶  5  ─────────▶  5
+# l:     0   ─────────▶ 1.14 ────────▶ 1.20 ────────▶ 1.58
+#               1.14 · e^(3-5) + 1.05 ──┘
+#               the old sum was relative to 3, now it is to 5
 # ```
 #
 # ## 思路
@@ -59,8 +60,9 @@
 # $m'$ 还是 $-\infty$，两个指数里都改减 0，不减 $m'$：
 #
 # ```
-# x - m'             with m' = -inf:    -inf - (-inf) = NaN
-# x - (0 for m')                        -inf - 0      = -inf,   and its exponential is 0
+# x - m'         with m' = -inf:   -inf - (-inf) = NaN
+# x - (0 for m')                   -inf - 0      = -inf,
+#                                  and its exponential is 0
 # ```
 #
 # 但留作当前最大值的仍是 $m'$ 本身，不是 0。以 $-\infty$ $-\infty$ | −200 −198 这一行为例。第一块之

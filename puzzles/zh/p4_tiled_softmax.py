@@ -23,14 +23,15 @@
 # 每行一个元素。
 #
 # ```
-#                  cols ──▶  BLOCK_COLS
-#                ┌──────────┬──────────┬─────┄┄┄┄┐
-#   program 0    │  tile    │          │     ┆   ┆   m [ ]   l [ ]
-#   BLOCK_ROWS   │          │ ──▶      │     ┆   ┆     [ ]     [ ]
-#                ├──────────┼──────────┼─────┄┄┄┄┤
-#   program 1    │          │          │     ┆   ┆
-#                ├┄┄┄┄┄┄┄┄┄┄┼┄┄┄┄┄┄┄┄┄┄┼┄┄┄┄┄┄┄┄┄┤   rows past the end are padding too
-#                └┄┄┄┄┄┄┄┄┄┄┴┄┄┄┄┄┄┄┄┄┄┴┄┄┄┄┄┄┄┄┄┘
+#                cols ──▶  BLOCK_COLS
+#              ┌──────────┬──────────┬─────┄┄┄┄┐
+# program 0    │  tile    │          │     ┆   ┆   m [ ]   l [ ]
+# BLOCK_ROWS   │          │ ──▶      │     ┆   ┆     [ ]     [ ]
+#              ├──────────┼──────────┼─────┄┄┄┄┤
+# program 1    │          │          │     ┆   ┆
+#              ├┄┄┄┄┄┄┄┄┄┄┼┄┄┄┄┄┄┄┄┄┄┼┄┄┄┄┄┄┄┄┄┤
+#              └┄┄┄┄┄┄┄┄┄┄┴┄┄┄┄┄┄┄┄┄┄┴┄┄┄┄┄┄┄┄┄┘
+#              rows past the end are padding too
 # ```
 #
 # <details><summary>分块的偏移和掩码：没做过 w3 就展开看</summary>
@@ -54,10 +55,11 @@
 # 在，这个 lane 才属于矩阵。以 5 × 10 的矩阵为例，取第 4、5 行和第 8 到 11 列：
 #
 # ```
-#  rows exist, as a column    &   columns exist, as a row    =   a tile of masks
+# rows exist,       columns exist,
+# as a column   &   as a row         =   a tile of masks
 #
-#            ✓                                                     ✓ ✓ ✗ ✗
-#            ✗                          ✓ ✓ ✗ ✗                    ✗ ✗ ✗ ✗
+#      ✓                                     ✓ ✓ ✗ ✗
+#      ✗                ✓ ✓ ✗ ✗              ✗ ✗ ✗ ✗
 # ```
 #
 # 块与块之间写 `&`，与张量一样，每个比较都加括号。Python 的 `and` 只用于两个单独的条件。

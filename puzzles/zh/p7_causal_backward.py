@@ -20,19 +20,21 @@
 # 的三个 kernel 要 11 ms。三个 kernel 分别检查、分别计分，按下面的顺序写最容易：
 #
 # ```
-#   1  delta_kernel     O, dO ──▶ delta, one number for each query              one program per tile of queries
+# 1  delta_kernel      O, dO ──▶ delta, one number for each query
+# one program per tile of queries
 #
-#   2  dq_kernel        one program per tile of queries,          3  dk_dv_kernel     one program per tile of keys,
-#                       loop along the keys:                                          loop down the queries:
-#                          K1    K2    K3                                                K1    K2    K3
-#                        ┌─────┬─────┬─────┐                                           ┌─────┬─────┬─────┐
-#                    Q1  │ ─▶╲ │     │     │ ──▶ dQ1                               Q1  │ ╲   │     │     │
-#                        ├─────┼─────┼─────┤                                           ├──┼──┼─────┼─────┤
-#                    Q2  │ ────┼─▶╲  │     │ ──▶ dQ2                               Q2  │  │  │ ╲   │     │
-#                        ├─────┼─────┼─────┤                                           ├──┼──┼──┼──┼─────┤
-#                    Q3  │ ────┼─────┼─▶╲  │ ──▶ dQ3                               Q3  │  ▼  │  ▼  │ ╲   │
-#                        └─────┴─────┴─────┘                                           └─────┴─────┴─────┘
-#                                                                                      dK1,dV1 …
+# 2  dq_kernel                       3  dk_dv_kernel
+# one program per tile of queries,   one program per tile of keys,
+# loop along the keys:               loop down the queries:
+#       K1    K2    K3                     K1    K2    K3
+#     ┌─────┬─────┬─────┐                ┌─────┬─────┬─────┐
+# Q1  │ ─▶╲ │     │     │ ──▶ dQ1    Q1  │ ╲   │     │     │
+#     ├─────┼─────┼─────┤                ├──┼──┼─────┼─────┤
+# Q2  │ ────┼─▶╲  │     │ ──▶ dQ2    Q2  │  │  │ ╲   │     │
+#     ├─────┼─────┼─────┤                ├──┼──┼──┼──┼─────┤
+# Q3  │ ────┼─────┼─▶╲  │ ──▶ dQ3    Q3  │  ▼  │  ▼  │ ╲   │
+#     └─────┴─────┴─────┘                └─────┴─────┴─────┘
+#                                        dK1,dV1 …
 # ```
 #
 # <details><summary>注意力的梯度怎样推导：没做过 a4 就展开看</summary>

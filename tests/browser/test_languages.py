@@ -61,6 +61,7 @@ def test_the_tab_speaks_chinese(page: Any, site: str) -> None:
     page.wait_for_selector(".wb-step .step-now")
     assert page.inner_text(".step-said").startswith("第 ")
     assert "怎么看" in page.inner_text(".wb-step")
+    page.get_by_role("button", name="回到代码").click()
     bench.write(code("p1_naive_softmax"))
     page.click("button[name=check]")
     bench.said("通过。报告在下面。")

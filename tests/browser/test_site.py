@@ -34,11 +34,26 @@ KEPT = """async () => {
     const python = (await caches.keys()).find(name => name.includes("python"));
     return python ? (await (await caches.open(python)).keys()).length : 0;
 }"""
+WIDTHS = (1440, 1366, 1280, 1024, 390)
+# With all unfolded: blocks that are wider than their box, and what reaches out of the lesson's column.
+CUT = """() => {
+    for (const one of document.querySelectorAll("details, [hidden]")) one.open = !(one.hidden = false);
+    const end = Math.min(innerWidth, document.querySelector(".main").getBoundingClientRect().right) + 1;
+    const cut = (one) => one.matches("pre") ? one.scrollWidth > one.clientWidth :
+        one.getBoundingClientRect().right > end && !one.closest(".workbench, .table-wrapper, .math-wrapper");
+    return [...document.querySelectorAll("article *")].filter(cut).map((one) => one.textContent.slice(0, 60));
+}"""
 SCROLLED = "[...document.querySelectorAll('.math-wrapper')].filter(one => one.scrollHeight > one.clientHeight).length"
 SMALLEST = """selector => Math.min(...[...document.querySelectorAll(selector)].map(one => {
     const { a, b } = one.getScreenCTM();
     return parseFloat(getComputedStyle(one).fontSize) * Math.hypot(a, b);
 }))"""
+# How many lines of code are in sight above that of the caret.
+ABOVE = """() => {
+    const lines = [...document.querySelectorAll(".wb-editor .cm-line")], top = (one) => one.getBoundingClientRect().top;
+    const first = lines.find((one) => top(one) > top(one.closest(".cm-scroller")) - 2);
+    return lines.findIndex((one) => one.matches(".cm-activeLine")) - lines.indexOf(first);
+}"""
 OVERFLOWING = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
@@ -227,9 +242,11 @@ def test_kernels_are_judged_and_a_page_is_never_lost(context: Any, site: str) ->
     # Step by step.
     bench.page.click("button[name=step]")
     bench.page.wait_for_selector(".wb-step .step-now")
-    bench.said("The steps are below.")
     bench.press("s")
     assert "tl.store" in bench.page.inner_text(".step-now")
+    assert violations(bench.page, ".wb-step") == []
+    bench.press("Escape")
+    assert bench.focused() == "step"
 
     # For those who see little, and on a telephone.
     for theme in ("light", "dark"):
@@ -343,7 +360,7 @@ def test_a_page_without_python_says_so_and_two_tabs_share_a_draft(alone: Any, si
     assert there.text == "second = 2"
 
 
-@pytest.mark.parametrize(("wide", "beside"), [(390, False), (1100, False), (1120, True), (1920, True)])
+@pytest.mark.parametrize(("wide", "beside"), [(390, False), (799, False), (800, True), (1920, True)])
 def test_check_is_in_sight_and_nothing_is_wider_than_its_window(
     context: Any, site: str, wide: int, beside: bool
 ) -> None:
@@ -360,6 +377,71 @@ def test_check_is_in_sight_and_nothing_is_wider_than_its_window(
         if not beside:
             link.click()
             page.wait_for_function("document.querySelector('.to-editor').hidden")
+
+
+def test_nothing_is_cut_on_any_page(folder: Path, site: str) -> None:
+    cut = []
+    with browser() as started:
+        page = started.new_context(java_script_enabled=False).new_page()
+        for path in sorted(folder.rglob("*.html")):
+            page.goto(f"{site}{path.relative_to(folder)}")
+            for width in WIDTHS:
+                page.set_viewport_size({"width": width, "height": 900})
+                cut += [(path.name, width, text) for text in page.evaluate(CUT)]
+    assert cut == []
+
+
+def test_lesson_and_code_keep_their_places(alone: Any, site: str) -> None:
+    page = alone.new_page()
+    page.set_viewport_size({"width": 1280, "height": 900})
+    bench = Bench(page, site + PAGE)
+    place = "document.querySelector('.main').scrollTop"
+    bench.press("PageDown")  # at once, with the focus nowhere
+    page.wait_for_function(f"{place} > 600")
+    page.wait_for_timeout(300)
+    before = page.evaluate(place)
+    bench.press("Escape")
+    page.reload()
+    page.wait_for_selector(".workbench .cm-content")
+    assert page.evaluate(place) == pytest.approx(before, abs=10)
+    page.goto("about:blank")
+    Bench(page, f"{site}{PAGE}#the-traffic-bound")
+    assert 0 <= page.locator("#the-traffic-bound h2").bounding_box()["y"] < 100
+
+    # The lines between lesson, code and what is said.
+    beside, below = page.locator(".wb-line").all()
+    assert beside.is_visible() and not below.is_visible()
+    page.click("button[name=predict]")
+    lesson, editor = page.locator(".main"), page.locator(".wb-editor")
+    wide, high = lesson.bounding_box()["width"], editor.bounding_box()["height"]
+    below.focus()
+    bench.press("ArrowDown", "ArrowDown")
+    assert editor.bounding_box()["height"] == pytest.approx(high + 0.1 * 900, abs=1)
+    box = beside.bounding_box()
+    page.mouse.move(box["x"] + 2, 300)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 2 - 128, 300)
+    page.mouse.up()
+    assert lesson.bounding_box()["width"] == pytest.approx(wide - 128, abs=7)
+    assert [beside.get_attribute("aria-valuenow"), below.get_attribute("aria-valuenow")] == ["44", "52"]
+    page.reload()
+    page.click("button[name=predict]")
+    assert lesson.bounding_box()["width"] == pytest.approx(wide - 128, abs=7)
+    assert editor.bounding_box()["height"] == pytest.approx(high + 0.1 * 900, abs=1)
+
+    # On a telephone: one row of buttons, which stays below the header.
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.click("button[name=predict]")
+    page.click("button[name=predict]")
+    page.wait_for_timeout(300)
+    bar = page.locator(".wb-bar").bounding_box()
+    assert bar["y"] + bar["height"] <= page.locator(".wb-predict label").first.bounding_box()["y"] < 300
+    page.mouse.wheel(0, 100)
+    page.wait_for_timeout(300)
+    header, bar = page.locator(".mobile-header").bounding_box(), page.locator(".wb-bar").bounding_box()
+    assert bar["y"] == pytest.approx(header["y"] + header["height"], abs=1)
+    rows = page.eval_on_selector_all(".wb-buttons > :not([hidden])", "all => all.map(one => one.offsetTop)")
+    assert len(rows) > 5 and max(rows) - min(rows) < 10 and page.evaluate(OVERFLOWING) == 0
 
 
 def test_the_editor_completes_finds_and_says_what_python_cannot_read(context: Any, site: str) -> None:
@@ -417,16 +499,28 @@ def test_real_keys_reach_the_editor_and_nothing_else_does(context: Any, site: st
 
 def test_what_was_asked_for_is_in_sight(context: Any, site: str) -> None:
     page = context.new_page()
-    page.set_viewport_size({"width": 1280, "height": 900})
+    page.set_viewport_size({"width": 1280, "height": 600})
     bench = Bench(page, f"{site}puzzles/{RUNGS['p2'].stem}.html")
-    bench.checked(code("p2_max_starts_at_zero"))
+    bench.write(code("p2_max_starts_at_zero"))
+    bench.press("Control+End")
+    bench.report(lambda: bench.press("Control+Enter"))
+    page.wait_for_timeout(300)
+    # The line that is to blame is in the middle, and the report below; the caret is where it was.
+    mark, shown = (page.locator(one).bounding_box() for one in (".cm-lint-marker-error", ".wb-editor .cm-scroller"))
+    assert mark["y"] + mark["height"] / 2 == pytest.approx(shown["y"] + shown["height"] / 2, abs=12)
+    assert 0 < page.locator(".wb-report b").first.bounding_box()["y"] < 600
+    page.keyboard.type("# here")
+    assert bench.text.endswith("# here")
+    page.click(".wb-report a[data-line]")
+    assert page.evaluate(ABOVE) == 3
+    page.set_viewport_size({"width": 1280, "height": 900})
     page.get_by_role("button", name="See it happen").click()
     page.wait_for_selector(".wb-step .step-now")
     page.wait_for_timeout(300)
-    bar = page.locator(".wb-bar").bounding_box()
-    for selector in (".wb-step .step-head", ".wb-step .step-said"):
-        box = page.locator(selector).bounding_box()
-        assert bar["y"] + bar["height"] <= box["y"] < 900, selector
+    for selector in (".step-head", ".step-said", ".step-now", ".step-fresh"):
+        box = page.locator(f".wb-step {selector}").first.bounding_box()
+        assert box["y"] >= 0 and box["y"] + box["height"] < 900, selector
+    bench.press("Escape")
     bench.checked(code("p2_safe_softmax"))
     for button, selector in (("predict", ".wb-predict label"), ("speed", ".wb-speed p"), ("bug", ".wb-bug h3")):
         page.click(f"button[name={button}]")

@@ -19,7 +19,7 @@ class Pane {
     const ran = new Set(launch.all.map((one) => one.line));
     for (const [line, shown, text] of launch.code) {
       const never = line in launch.statements && !ran.has(line);
-      const one = made("span", { className: `step-line${never ? " step-never" : ""}`, title: never ? t("never executed here") : "" }, made("span", { className: "step-number" }, String(shown)), text || " ");
+      const one = made("span", { className: `step-line${never ? " step-never" : ""}`, style: `--in: ${text.search(/\S|$/)}`, title: never ? t("never executed here") : "" }, made("span", { className: "step-number" }, String(shown)), text || " ");
       one.addEventListener("click", () => goTo(line));
       this.#lines.set(line, one);
       this.code.append(one);

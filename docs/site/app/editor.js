@@ -7,10 +7,33 @@ import { bracketMatching, indentOnInput, indentUnit, syntaxHighlighting } from "
 import { lintGutter, setDiagnostics } from "@codemirror/lint";
 import { highlightSelectionMatches, searchKeymap } from "@codemirror/search";
 import { Annotation } from "@codemirror/state";
-import { EditorView, highlightActiveLine, highlightActiveLineGutter, keymap, lineNumbers } from "@codemirror/view";
+import { Decoration, EditorView, highlightActiveLine, highlightActiveLineGutter, keymap, lineNumbers, ViewPlugin } from "@codemirror/view";
 import { classHighlighter } from "@lezer/highlight";
 
 const notTyped = Annotation.define();
+
+/** Lines that know how far in they begin: where one is broken, it goes on further in. */
+function indented(view) {
+  const marks = [];
+  for (const { from, to } of view.visibleRanges) {
+    for (let line, at = from; at <= to; at = line.to + 1) {
+      line = view.state.doc.lineAt(at);
+      marks.push(Decoration.line({ attributes: { style: `--in: ${line.text.search(/\S|$/)}` } }).range(line.from));
+    }
+  }
+  return Decoration.set(marks);
+}
+
+class Hanging {
+  constructor(view) {
+    this.decorations = indented(view);
+  }
+
+  update({ docChanged, viewportChanged, view }) {
+    if (docChanged || viewportChanged) this.decorations = indented(view);
+  }
+}
+
 let vocabulary; // what can stand behind `tl.`, with a line of help: fetched when somebody types it
 
 async function words() {
@@ -47,6 +70,7 @@ export function editor(parent, doc, label, { typed = () => {}, checks, plain = f
       syntaxHighlighting(classHighlighter),
       python(),
       EditorView.lineWrapping,
+      ViewPlugin.fromClass(Hanging, { decorations: ({ decorations }) => decorations }),
       // At the end of a wrapped row the caret belongs to one of two: CodeMirror would see to that later, and take the focus.
       EditorView.domEventHandlers({ blur: (_, one) => setTimeout(() => one.hasFocus || one.dispatch({ selection: { anchor: one.state.selection.main.head } })) }),
       // Escape lets the next Tab leave: CodeMirror sees to that by itself.
@@ -71,9 +95,16 @@ export function editor(parent, doc, label, { typed = () => {}, checks, plain = f
       view.dispatch(setDiagnostics(view.state, marked));
       dispatchEvent(new MouseEvent("mousemove", { clientX: -99, clientY: -99 })); // shuts what a mark that is gone has said
     },
-    /** Go to a line. */
+    /** Bring a line to the middle of the code, and leave the caret, the focus and the page where they are. */
+    show(line) {
+      const { top, height } = view.lineBlockAt(at(line).from);
+      view.scrollDOM.scrollTop = top + (height - view.scrollDOM.clientHeight) / 2;
+    },
+    /** Go to a line, with three lines above it. */
     goTo(line) {
-      view.dispatch({ selection: { anchor: at(line).from }, scrollIntoView: true });
+      const yMargin = document.querySelector(".mobile-header")?.offsetHeight ?? 0; // it lies on what is at the top
+      const effects = EditorView.scrollIntoView(at(line - 3).from, { y: "start", yMargin });
+      view.dispatch({ selection: { anchor: at(line).from }, effects });
       view.focus();
     },
     focus: () => view.focus(),

@@ -1,7 +1,8 @@
-/* What this browser keeps: for each puzzle a draft, and a line of progress. All tabs of the site share it. */
+/* What this browser keeps: for each puzzle a draft, and a line of progress; and where a page was. All tabs share it. */
 
 const DRAFT = "flash-puzzles:draft:";
 const PROGRESS = "flash-puzzles:progress:";
+const PAGE = "flash-puzzles:page:";
 
 const memory = new Map(); // in place of what is blocked: lasts as long as the page
 
@@ -42,6 +43,8 @@ const isSolved = (puzzle, line) => line?.startsWith(`puzzle ${puzzle}: solved`) 
 export const draft = (puzzle) => read(DRAFT + puzzle);
 export const drafts = () => every(DRAFT);
 export const saveDraft = (puzzle, text) => write(DRAFT + puzzle, text);
+export const kept = (name) => read(PAGE + name);
+export const keep = (name, value) => write(PAGE + name, String(value));
 export const progress = () => every(PROGRESS);
 export const solved = (puzzle) => isSolved(puzzle, read(PROGRESS + puzzle));
 

@@ -2,19 +2,20 @@
 
 import { Bugs } from "./bugs.js";
 import { Cells } from "./cells.js";
+import { divide } from "./divide.js";
 import { made } from "./draw.js";
 import { editor } from "./editor.js";
 import { Files } from "./files.js";
 import { Judge, Unavailable } from "./judge.js";
 import { t } from "./said.js";
 import { stepper } from "./step.js";
-import { draft, drafts, onOtherDraft, onProgress, progress, saveDraft, saveProgress, solved } from "./store.js";
+import { draft, drafts, keep, kept, onOtherDraft, onProgress, progress, saveDraft, saveProgress, solved } from "./store.js";
 
 const SAID = { "not-started": t("Nothing to check yet."), "too-busy": t("Nothing was judged.") };
 const PAUSE = 300; // milliseconds without typing until the draft is saved
 const LONGER = 900; // and until Python is asked whether it can read it
 const LOADING = t("Loading Python …");
-const SHOWN = ["told", "report", "step", "pictures", "speed", "answers"]; // of one text of the editor
+const SHOWN = ["told", "report", "pictures", "speed", "answers"]; // of one text of the editor
 
 const FRAME = `
 <p class="wb-up"></p>
@@ -50,13 +51,17 @@ const FRAME = `
 <p class="wb-state"><span></span> <button type="button" name="again" hidden>${t("Try again")}</button></p>
 <p class="wb-said" role="status"></p>
 </div>
+<div class="wb-line" role="separator" tabindex="0" aria-orientation="vertical" aria-label="${t("Width of the lesson")}"></div>
+<div class="wb-line" role="separator" tabindex="0" aria-orientation="horizontal" aria-label="${t("Height of the code")}"></div>
+<div class="wb-below">
 <form class="wb-predict" hidden><button>${t("See what your kernel does")}</button></form>
 <section class="wb-told" aria-label="${t("Hint")}" hidden></section>
 <section class="wb-report" aria-label="${t("Report")}" hidden></section>
-<section class="wb-step" aria-label="${t("Step")}" hidden></section>
 <section class="wb-speed" aria-label="${t("Speed")}" hidden></section>
 <section class="wb-bug" aria-label="${t("A bug to find")}" hidden></section>
 <section class="wb-pictures" aria-label="${t("Trace")}" tabindex="0" hidden></section>
+</div>
+<dialog class="wb-step" aria-label="${t("Step")}"><form method="dialog"><button>${t("Back to the code")}</button></form><div></div></dialog>
 `;
 
 /** Start the workbench. The promise ends when Python is loaded, and throws if it cannot be. */
@@ -92,6 +97,10 @@ class Workbench {
     this.bugs = new Bugs(this.part("bug"), data.bugs, (text) => this.#ask("bug", t("Checking …"), { text }), (part) => this.#reveal(part));
     this.part("up").append(made("b", { textContent: t("{puzzle}: {title}", data) }), " · ", made("a", { href: `${data.root}index.html`, textContent: t("All puzzles") }));
     this.#inSight();
+    const [beside, above] = bench.querySelectorAll(".wb-line");
+    divide(beside, "lesson", 54);
+    divide(above, "code", 42);
+    this.#lessonScrolls();
     this.#otherTabs();
     this.loaded = new Promise((resolve, reject) => {
       const first = () => this.#load().then(resolve, reject);
@@ -288,8 +297,19 @@ class Workbench {
     if (html) this.#reveal(part);
   }
 
+  /** On wide screens the lesson scrolls by itself: its keys work at once, and a reload comes back to its place. */
+  #lessonScrolls() {
+    const lesson = document.querySelector(".main"), place = `place:${this.data.puzzle}`;
+    lesson.tabIndex = -1;
+    if (document.activeElement === document.body) lesson.focus({ preventScroll: true });
+    const again = performance.getEntriesByType("navigation")[0].type !== "navigate";
+    if (again) lesson.scrollTop = kept(place);
+    addEventListener("pagehide", () => keep(place, lesson.scrollTop));
+  }
+
   /** Bring what was just made into sight, below the bar. */
   #reveal(part) {
+    this.bench.style.setProperty("--bar", `${this.part("bar").offsetHeight}px`);
     part.scrollIntoView({ block: "start", behavior: calm() ? "auto" : "smooth" });
   }
 
@@ -300,6 +320,7 @@ class Workbench {
     this.#show("report", answer.html);
     this.editor.mark(answer.marks);
     if (answer.accepted) this.part("report").prepend(this.#card(answer));
+    if (answer.marks.length) this.editor.show(answer.marks[0].line);
     if (answer.steps) {
       const onclick = () => this.#step();
       this.part("report").append(made("button", { type: "button", textContent: t("See it happen, step by step"), onclick }));
@@ -331,10 +352,10 @@ class Workbench {
 
   #step() {
     return this.#seen("step", "step", t("Running it step by step …"), ({ step }) => {
-      this.#show("step", " ");
-      stepper(this.part("step"), step).root.focus({ preventScroll: true });
-      this.#reveal(this.part("step"));
-      this.#said(t("The steps are below. The arrow keys go forwards and backwards."));
+      const dialog = this.part("step"); // fills the window: it has the code, too
+      dialog.onkeydown = (event) => event.stopPropagation(); // the page would take Escape for itself
+      dialog.showModal();
+      stepper(dialog.lastElementChild, step).root.focus({ preventScroll: true });
     });
   }
 
