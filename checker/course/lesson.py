@@ -45,6 +45,7 @@ _OF_TERMINALS = (
     (r"make bench PUZZLE=(\w+) EVERY=1", r'bench("\1", every=True)'),
 )
 _IN_NOTEBOOKS = [(re.compile(said.replace(" ", r"\s+"), re.DOTALL), here) for said, here in _OF_TERMINALS]
+LESSON = "lesson"  # in a cell's metadata: its text before it was put into the words of a notebook
 _TO_LESSON = re.compile(r"(?<=\]\()(\w+)\.py(?=[)#])")  # a link's target
 _TO_NOTEBOOK = re.compile(r"(?<=\]\()(\w+)\.ipynb(?=[)#])")
 _FIGURE = re.compile(r"(?<=\]\()\.\./docs/figures/(\w+)\.svg(?=\))")
@@ -95,10 +96,14 @@ def notebook_text(puzzle_file: str, puzzle: Puzzle) -> str:
     names = {stem: f"{ladder.numbered(id)}.ipynb" for stem, id in ladder.ids().items()}
     cells = []
     for number, (kind, source) in enumerate(script_cells(puzzle_file)):
+        about: dict[str, Any] = {}
         if kind == "markdown":  # whose links to lessons lead to notebooks here
-            source = _of_notebook(_TO_LESSON.sub(lambda match: names.get(match[1], match[0]), source))
-        graded = _nbgrader(source, puzzle) if kind == "code" else {}
-        cells.append(new_cell(kind, f"cell-{number}", source, {"nbgrader": graded} if graded else {}))
+            source = _TO_LESSON.sub(lambda match: names.get(match[1], match[0]), source)
+            if (here := _of_notebook(source)) != source:
+                source, about = here, {LESSON: source}
+        elif graded := _nbgrader(source, puzzle):
+            about = {"nbgrader": graded}
+        cells.append(new_cell(kind, f"cell-{number}", source, about))
     return notebook_json(new_notebook(cells, KERNEL))
 
 
@@ -148,6 +153,11 @@ _HEADER = """\
 #     name: python3
 # ---
 """
+
+
+def as_lesson(cell: Mapping[str, Any]) -> str:
+    """The text of a notebook's cell as its lesson has it, where that speaks of terminals."""
+    return str(cell.get("metadata", {}).get(LESSON, "".join(cell.get("source", ""))))
 
 
 def script_text(cells: Sequence[tuple[str, str]]) -> str:

@@ -14,7 +14,15 @@ from pathlib import Path
 from checker.course import ladder, places
 from checker.course.columns import breaks, columns, has_wide
 from checker.course.language import ENGLISH, LANGUAGES
-from checker.course.lesson import notebook_json, notebook_text, script_cells, script_text, with_figures
+from checker.course.lesson import (
+    LESSON,
+    as_lesson,
+    notebook_json,
+    notebook_text,
+    script_cells,
+    script_text,
+    with_figures,
+)
 from checker.course.paragraphs import lessons, translated
 from checker.course.places import ROOT, figures
 from checker.course.puzzle import Puzzle
@@ -44,6 +52,7 @@ def notebook_in(language: str, script: str, puzzle: Puzzle, root: Path = ROOT) -
     notebook = json.loads(with_figures(notebook_text(text, puzzle), figures(root)))
     for cell in notebook["cells"]:
         cell["source"] = _settled(cell["source"], language, root)
+        cell["metadata"] |= {LESSON: _settled(as_lesson(cell), language, root)} if LESSON in cell["metadata"] else {}
     return notebook_json(notebook)
 
 

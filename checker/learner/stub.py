@@ -15,7 +15,7 @@ from checker import catalog
 from checker.check import started
 from checker.course import places
 from checker.course.language import ENGLISH, LANGUAGES
-from checker.course.lesson import HOSTED, notebook_json, notebook_text, script_text, span, with_stubs
+from checker.course.lesson import HOSTED, as_lesson, notebook_json, notebook_text, script_text, span, with_stubs
 from checker.course.puzzle import Puzzle
 from checker.course.saving import keep_copy, replace_whole
 from checker.course.status import Misuse
@@ -126,5 +126,5 @@ def _as_script(notebook: str, language: str) -> str:
     """A puzzle's file made of its notebook, without what only a notebook has above its lesson."""
     read = notebook_of(notebook, "")
     cells = zip(cells_in(read, ""), read["cells"], strict=True)
-    text = script_text([(cell.kind, cell.text) for cell, raw in cells if raw.get("id") not in HOSTED])
+    text = script_text([(cell.kind, as_lesson(raw)) for cell, raw in cells if raw.get("id") not in HOSTED])
     return text if language == ENGLISH else text.replace("](../docs/", "](../../docs/")  # it lies one folder deeper

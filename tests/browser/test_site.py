@@ -437,9 +437,10 @@ def test_lesson_and_code_keep_their_places(alone: Any, site: str) -> None:
     bar = page.locator(".wb-bar").bounding_box()
     assert bar["y"] + bar["height"] <= page.locator(".wb-predict label").first.bounding_box()["y"] < 300
     page.mouse.wheel(0, 100)
-    page.wait_for_timeout(300)
-    header, bar = page.locator(".mobile-header").bounding_box(), page.locator(".wb-bar").bounding_box()
-    assert bar["y"] == pytest.approx(header["y"] + header["height"], abs=1)
+    page.wait_for_function(
+        """() => Math.abs(document.querySelector(".wb-bar").getBoundingClientRect().top
+            - document.querySelector(".mobile-header").getBoundingClientRect().bottom) < 1"""
+    )
     rows = page.eval_on_selector_all(".wb-buttons > :not([hidden])", "all => all.map(one => one.offsetTop)")
     assert len(rows) > 5 and max(rows) - min(rows) < 10 and page.evaluate(OVERFLOWING) == 0
 

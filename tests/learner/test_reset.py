@@ -20,7 +20,7 @@ from checker import catalog
 from checker.check import started
 from checker.course import ladder, places
 from checker.course.language import LANGUAGES
-from checker.course.lesson import notebook_text, script_text, with_figures
+from checker.course.lesson import as_lesson, notebook_text, script_text, with_figures
 from checker.learner import stub
 from checker.submission.read import from_file
 from tests.conftest import ROOT
@@ -43,7 +43,7 @@ def test_a_notebooks_cells_make_the_puzzle_file_again(puzzle_id: str) -> None:
     cells = json.loads(with_figures(notebook_of(stub_text(puzzle_id), puzzle_id), places.figures()))["cells"]
     figures = "docs/figures/" in stub_text(puzzle_id)
     assert any("attachment:" in cell["source"] for cell in cells) == figures
-    assert script_text([(cell["cell_type"], cell["source"]) for cell in cells]) == stub_text(puzzle_id)
+    assert script_text([(cell["cell_type"], as_lesson(cell)) for cell in cells]) == stub_text(puzzle_id)
 
 
 @some_puzzles

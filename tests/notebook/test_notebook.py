@@ -283,7 +283,7 @@ def test_step_shows_the_page_in_a_frame_and_says_where_it_begins(cell: Kernel) -
     cell(WRONG)
     shown = cell("step(1)")
     assert shown["text/html"].startswith("<iframe ") and "&lt;script" in shown["text/html"]
-    assert "which stored y[0, 0]" in shown["text/plain"]
+    assert "where it first differs from the solution" in shown["text/plain"]
     assert "has no program 9 here" in cell("step(1, program=9)")["text/plain"]
     cell(SOLUTION.replace("mask=mask)\n", "mask=mask\n"))
     assert "Python cannot read this" in cell("step(1)")["text/html"]

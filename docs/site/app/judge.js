@@ -4,7 +4,7 @@ import { t } from "./said.js";
 
 const LANGUAGE = document.documentElement.lang.slice(0, 2); // in which answers come
 const NOT_LOADED = t("Python could not be loaded. The first visit needs the network, and a browser with WebAssembly.");
-const LOADING = { python: t("Loading Python (12 MB at the first visit) …"), checker: t("Starting the checker …") };
+const LOADING = { python: t("Loading Python (13 MB at the first visit) …"), checker: t("Starting the checker …") };
 
 /** There is nobody to ask. The message is a sentence for the learner. */
 export class Unavailable extends Error {}
