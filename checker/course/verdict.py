@@ -129,7 +129,7 @@ class Differs:
             without = f"It has none of {', '.join(self.without)}." if self.without else ""
             return f"{alike} {without}".strip()
         if self.proven:
-            return f"With the solution's {self.name} in its place, all the rest of your kernel is right."
+            return f"With the solution's {self.name} in its place, the rest of this launch is right."
         if self.more:
             return f"With the solution's {self.name} in its place, the result is still wrong."
         return ""

@@ -28,12 +28,12 @@ SAID = {
     "a name": (
         ("p3", "l = l * tl.exp(m - shift) +", "l = l +"),
         r"Line \d+, iteration 2 of its loop, makes l [\d.]+; in the solution it is [\d.]+\.",
-        "With the solution's l in its place, all the rest of your kernel is right.",
+        "With the solution's l in its place, the rest of this launch is right.",
     ),
     "the earliest of several": (
         ("p3", "m_new = tl.maximum(m, tl.max(x, axis=0))", "m_new = tl.maximum(l, tl.max(x, axis=0))"),
         r"Line \d+, iteration 1 of its loop, makes m_new 0; in the solution it is -[\d.]+\.",
-        "With the solution's m_new in its place, all the rest of your kernel is right.",
+        "With the solution's m_new in its place, the rest of this launch is right.",
     ),
     "an iteration that leaves a name": (
         ("p3", RESCALED, ONLY_IF_IT_GROWS),
