@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from html import escape
 
 from rich.console import Group, RenderableType
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -65,7 +64,7 @@ def table(progress: Progress) -> RenderableType:
         sign = Text("✓", style="green") if row.solved else Text("○", style="cyan")
         grid.add_row(sign, f"{row.id} {said(row.title)}", *row.facts)
         if row.helps:
-            grid.add_row("", Padding(Prose(said(row.helps), style="dim"), (0, 0, 0, 3), expand=False))
+            grid.add_row("", Prose(said(row.helps), style="dim"))
     return Group(grid, Text(), Prose(said(summary(progress))))
 
 

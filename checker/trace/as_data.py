@@ -73,7 +73,8 @@ def launch_data(
     }
     if wrong := _wrong(case, about):
         stored = [n for n in own_steps if _stores(as_steps[n], wrong["tensor"], wrong["element"])]
-        data |= {"wrong": wrong | {"stored": bool(stored)}, "start": stored[-1] if stored else data["start"]}
+        last = stored[-1] if stored else data["start"]
+        data |= {"wrong": wrong | {"stored": bool(stored), "step": last}, "start": last}
     if differs is not None:
         at = next((n for n in own_steps if _shows(steps[n], differs, recorded, submission)), None)
         data |= {"differs": at is not None, "start": data["start"] if at is None else at}

@@ -147,6 +147,8 @@ def test_another_program_and_another_kernel(opened: Opened) -> None:
 def test_a_wrong_element_is_shown_where_it_is_stored(opened: Opened) -> None:
     shown = opened("p4_padding_counted", wide=390, scheme="dark")
     assert "partly right: The padding is counted in the sum" in shown.inner_text(".step-head")
+    assert "loads" in shown.inner_text(".step-said")  # where it first differs
+    shown.get_by_role("button", name="To the wrong store").click()
     assert "stores" in shown.inner_text(".step-said")
     assert "y ◂ stored" in shown.inner_text(".step-tensors")
     picture(shown, "step-wrong-phone-dark")
@@ -159,10 +161,9 @@ def test_what_stopped_it_is_said(opened: Opened) -> None:
 
 def test_what_is_stored_is_shown_beside_what_was_expected(opened: Opened) -> None:
     shown = opened("p4_padding_counted")
-    assert "expected" in shown.inner_text(".step-example")
-    assert shown.locator(".step-card").first.inner_text().startswith("● what is stored in y 8 × 16 fp32")
-    shown.keyboard.press("Home")
+    assert "in the solution it is" in shown.inner_text(".step-example") and "tl.load(" in line(shown)
     shown.get_by_role("button", name="To the wrong store").click()
+    assert shown.locator(".step-card").first.inner_text().startswith("● what is stored in y 8 × 16 fp32")
     assert "tl.store(" in line(shown)
 
 

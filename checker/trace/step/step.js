@@ -137,7 +137,10 @@ class Stepper {
     if (data.launches.some((one) => Object.keys(one.programs).length > 1)) choices.append(this.program);
     this.few = made("span");
     choices.append(this.few);
-    if (this.launches.some((one) => one.wrong?.stored)) choices.append(button(t("To the wrong store"), () => this.#open(data.first, true)));
+    const { wrong, differs } = this.launches[data.first];
+    const begin = () => this.#open(data.first, true);
+    if (differs) choices.append(button(t("To the mistake"), begin));
+    if (wrong?.stored) choices.append(button(t("To the wrong store"), () => (begin(), this.#show(wrong.step))));
     if (this.other) choices.append(made("label", {}, this.both, t(" beside {puzzle}", { puzzle: data.beside.puzzle })));
     this.back = button("◀", () => this.#halt().#move(-1), t("Back (←)"));
     this.ahead = button(t("Step ▶"), () => this.#halt().#move(1), t("Step (→)"));
