@@ -436,7 +436,7 @@ def test_lesson_and_code_keep_their_places(alone: Any, site: str) -> None:
     page.wait_for_timeout(300)
     bar = page.locator(".wb-bar").bounding_box()
     assert bar["y"] + bar["height"] <= page.locator(".wb-predict label").first.bounding_box()["y"] < 300
-    page.mouse.wheel(0, 100)
+    page.evaluate("scrollBy(0, 100)")
     page.wait_for_function(
         """() => Math.abs(document.querySelector(".wb-bar").getBoundingClientRect().top
             - document.querySelector(".mobile-header").getBoundingClientRect().bottom) < 1"""
