@@ -436,10 +436,12 @@ def test_lesson_and_code_keep_their_places(alone: Any, site: str) -> None:
     page.wait_for_timeout(300)
     bar = page.locator(".wb-bar").bounding_box()
     assert bar["y"] + bar["height"] <= page.locator(".wb-predict label").first.bounding_box()["y"] < 300
-    page.evaluate("scrollBy(0, 100)")
     page.wait_for_function(
-        """() => Math.abs(document.querySelector(".wb-bar").getBoundingClientRect().top
-            - document.querySelector(".mobile-header").getBoundingClientRect().bottom) < 1"""
+        """() => {
+            scrollBy(0, 4);
+            return Math.abs(document.querySelector(".wb-bar").getBoundingClientRect().top
+                - document.querySelector(".mobile-header").getBoundingClientRect().bottom) < 1;
+        }"""
     )
     rows = page.eval_on_selector_all(".wb-buttons > :not([hidden])", "all => all.map(one => one.offsetTop)")
     assert len(rows) > 5 and max(rows) - min(rows) < 10 and page.evaluate(OVERFLOWING) == 0
