@@ -89,7 +89,7 @@ class Differs:
     what: str
     line: int | None  # of the file, or within the cell; None: it never does what the solution's does
     iteration: int | None  # of the innermost loop around the line, counted from 1
-    case: str
+    case: str  # if the finding was seen with another one
     case_id: int  # its place among the cases of practice
     program: tuple[int, ...]
     element: str  # that differs first; of loads and stores, the first and the last
@@ -97,6 +97,7 @@ class Differs:
     yours: str = ""
     right: str = ""
     proven: bool = False  # with the solution's value of this one name, the kernel is right
+    headline: bool = False  # it is what the finding is called
     more: bool = False  # with the solution's value of this name, it is still wrong
     alike: tuple[str, ...] = ()  # of "stored": names that hold what the solution's hold
     without: tuple[str, ...] = ()  # and those for which it has none

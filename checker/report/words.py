@@ -160,9 +160,9 @@ def source(finding: Finding) -> list[tuple[int, str]]:
 
 def differs(finding: Finding) -> tuple[str, ...]:
     """Where the kernel differs from the solution, if the headline does not say that already."""
-    if finding.differs is None or finding.title == finding.differs.sentence:
+    if finding.differs is None or finding.differs.headline:
         return ()
-    case = "" if finding.differs.case == finding.where.case else f"That is with {finding.differs.case}."
+    case = f"That is with {finding.differs.case}." if finding.differs.case else ""
     return tuple(said(text) for text in (finding.differs.sentence, finding.differs.proof, case) if text)
 
 

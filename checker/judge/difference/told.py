@@ -41,7 +41,7 @@ def told(finding: Finding, seen: Compared, first: Difference, cure: str, where: 
         first.kind.value,
         place.line,
         first.place[-2] + 1 if len(first.place) > 1 and first.kind is not Kind.LOOP else None,
-        seen.case.name,
+        "",
         seen.case.id,
         grid_position(seen.case, first.program),
         _element(seen.case, first),
@@ -60,20 +60,23 @@ def told(finding: Finding, seen: Compared, first: Difference, cure: str, where: 
         place = replace(place, tensor=name, index=seen.wrong.at(name), stored=stored)
     if finding.id not in GENERIC and not (proven and _contradicted(finding, seen, where)):
         located = finding.where.line is not None and not finding.where.role
-        return replace(finding, differs=differs, where=finding.where if located or place.line is None else place)
+        where_seen = finding.where if located or place.line is None else place
+        if where_seen.case != seen.case.name:
+            differs = replace(differs, case=seen.case.name)
+        return replace(finding, differs=differs, where=where_seen)
     amount = finding.title if finding.id in GENERIC or seen.wrong is None else seen.wrong.amount
     status = seen.wrong.status if seen.wrong else finding.status
     return Finding(
         "not-a-number" if status is Status.NOT_A_NUMBER else "wrong-values",
         status,
         differs.sentence,
-        f"{differs.proof} {amount.removesuffix('.')}.".strip(),
+        differs.proof,
         "",
         place if place.line is not None else finding.where,
-        seen.wrong.examples(name)[:1] if seen.wrong else finding.examples,
+        (amount, *(seen.wrong.examples(name)[:1] if seen.wrong else finding.examples)),
         finding.error_map,
         named=False,
-        differs=differs,
+        differs=replace(differs, headline=True),
     )
 
 

@@ -188,7 +188,7 @@ def _solved_lines(rung: Rung, root: Path) -> int | None:
 
 
 def _ahead(rung: Rung, root: Path) -> dict[str, str]:
-    """A puzzle to go on with; one that has not been translated is in English alone."""
+    """The puzzle that comes next; one that has not been translated is in English alone."""
     above = "" if spoken() in (ENGLISH, *languages(rung.id, root)) else f"{TOP}puzzles/"
     return {"puzzle": rung.id, "title": said(rung.title), "href": f"{above}{rung.stem}.html"}
 
