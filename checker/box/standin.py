@@ -1,4 +1,4 @@
-"""What stands in for Triton's binary where there is none: a browser, macOS, Windows, and Linux with LIGHT=1.
+"""A stand-in for Triton's binary where there is none: a browser, macOS, Windows, and Linux with LIGHT=1.
 
 The interpreter is Python and NumPy. Of the compiler it only names things: types of MLIR, kinds of caches, passes. So an
 attribute of the stand-in is its own name as a text. What a kernel does, it does not touch; what a compiler would say of

@@ -69,7 +69,7 @@ def _compared(puzzle: Puzzle, program: Program, kernel: str, known: Mapping[int,
 
 
 def _telling(cases: list[Case], known: Mapping[int, bool]) -> list[Case]:
-    """Those that are worth running: all, or of those that are known one that is wrong and some that are right."""
+    """Cases that are worth running: all, or, if their outcomes are known, one that is wrong and some that are right."""
     if not all(case.id in known for case in cases):
         return cases
     wrong = [case for case in cases if not known[case.id]][:1]
@@ -83,7 +83,6 @@ def _cure(puzzle: Puzzle, program: Program, seen: Compared, run: Run) -> str:
     """
     text = tapped(program.source, seen.case.kernel) if seen.candidates else ""
     for name in seen.candidates:
-        seen.tried.append(name)
         launch = replace(launch_of(seen.case, puzzle), given=seen.given(name))
         if is_right(puzzle, seen.case, run(text, [launch]).get(0)):
             return name

@@ -33,7 +33,7 @@ ROOT = _root()
 
 
 def code(room: Path) -> list[Path]:
-    """What a room of the checker is made of, in order: modules, words and numbers beside them. Or a file by itself."""
+    """Files of a room of the checker, in order: modules, words and numbers. Or a file by itself."""
     if not room.is_dir():
         return [room]
     return sorted(path for path in room.rglob("*") if path.suffix in (".py", ".md", ".npz") and path.is_file())

@@ -80,7 +80,7 @@ class ErrorMap:
 
 @dataclass(frozen=True)
 class Differs:
-    """Where a kernel first differs from the solution, in one launch, and whether that is all that is wrong.
+    """First difference of a kernel from the solution, in one launch, and whether that is all that is wrong in it.
 
     `what`: "name", "left" of a name that an iteration does not assign, "load", "store", "loop", or "stored" if nothing
     differs but what a store takes.
@@ -104,7 +104,7 @@ class Differs:
 
     @property
     def sentence(self) -> str:
-        """What differs, in numbers."""
+        """Return the difference in a sentence, with both values."""
         line = f"Line {self.line}" + (f", iteration {self.iteration} of its loop," if self.iteration else "")
         if self.what == "name":
             return f"{line} makes {self.element} {self.yours}; in the solution it is {self.right}."
@@ -123,7 +123,7 @@ class Differs:
 
     @property
     def proof(self) -> str:
-        """What is known of the rest, if anything is."""
+        """Return a sentence on the rest of the launch; nothing if nothing is known of it."""
         if self.what == "stored":
             names = ", ".join(self.alike)
             alike = f"Until then the solution holds the same in {names}." if names else ""

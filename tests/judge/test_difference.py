@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from io import BytesIO
 
 import numpy as np
@@ -14,7 +15,8 @@ from checker.course import ladder
 from checker.course.verdict import Differs
 from checker.judge.difference.recordings import file_of, packed, recordings, unpacked
 from checker.publish.recorded import alike, recorded
-from tests.conftest import check_changed
+from tests.conftest import check_changed, check_kernel
+from tests.kernels import named
 
 IN_TRITON = [id for id, rung in ladder.RUNGS.items() if not rung.pytorch]
 RESCALED = "l = l * tl.exp(m - shift) + tl.sum(tl.exp(x - shift), axis=0)\n        m = m_new"
@@ -124,3 +126,12 @@ def test_recordings_hold_values_and_names_but_no_code(puzzle: str) -> None:
 def test_what_is_packed_comes_back(puzzle: str) -> None:
     there = [one for every in recordings(puzzle).values() for one in every]
     assert there and alike(there, unpacked(packed(there)))
+
+
+def test_the_same_blocks_in_another_number_of_iterations_are_style(quick: Terms) -> None:
+    """A right kernel keeps its last block for behind the loop; with another mistake that is not what is told."""
+    kernel = named("p3_last_block_kept")
+    text = kernel.text.replace("+ tl.sum(tl.exp(x - shift), axis=0)", "- tl.sum(tl.exp(x - shift), axis=0)")
+    assert text != kernel.text
+    verdict = check_kernel(replace(kernel, text=text), quick)
+    assert verdict.findings and all(one.differs is None or one.differs.what != "loop" for one in verdict.findings)

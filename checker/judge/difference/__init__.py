@@ -1,1 +1,1 @@
-"""Where a kernel first differs from the solution, computed from recordings of both: no mistake has to be known."""
+"""First differences of a kernel from the solution, computed from recordings of both: no mistake has to be known."""

@@ -1,14 +1,14 @@
 """A submission beside the solution, launch by launch: what differs, and which of that explains what came out wrong.
 
 A difference alone may be style. So one of elements or iterations counts if no launch that came out right has it, and
-one of a name if in such a launch that name holds the same; or if it is proven: the kernel is right once that name holds
+one of a name if in such a launch that name holds the same; or if it is proven: the launch is right once that name holds
 what the solution's holds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from checker.course.case import Case
 from checker.course.puzzle import Puzzle
 from checker.judge.compare import wrong_elements
 from checker.judge.difference.events import Kind, Numbers, Programs, events_of, shape_of_loops
-from checker.judge.difference.first import Difference, alike, differences, loaded, paired, values
+from checker.judge.difference.first import Difference, alike, differences, moved, paired, values
 from checker.judge.difference.recordings import Recorded
 from checker.judge.evidence import written_tensors
 from checker.judge.text.roles import Code
@@ -38,7 +38,6 @@ class Compared:
     every: list[Difference]  # in order of time, from the program on that stored the first wrong element
     telling: list[Difference]  # of these, what no launch that came out right has
     same_loops: bool
-    tried: list[str] = field(default_factory=list)
 
     @property
     def alike(self) -> tuple[list[str], list[str]]:
@@ -98,7 +97,10 @@ def compared(
         if (one.kind, one.name) in style or (one.kind not in (Kind.LOAD, Kind.STORE) and not same_loops):
             return False
         if one.kind is Kind.LOOP:  # the same blocks in another number of iterations are style
-            return loaded(yours[one.program]) != loaded(right.programs[one.program])
+            own, other = yours[one.program], right.programs[one.program]
+            if moved(other, Kind.STORE, one.place):
+                return moved(own, Kind.STORE) != moved(other, Kind.STORE)
+            return moved(own, Kind.LOAD, one.place) != moved(other, Kind.LOAD, one.place)
         named = one.kind in (Kind.NAME, Kind.LEFT)
         return not named or any((one.name, len(one.place)) in names for names in borne_out)
 

@@ -1,4 +1,4 @@
-"""What each program of a launch did, in order: names that got a value, loads, stores, and loops that ended."""
+"""Events of each program of a launch, in order: names that got a value, loads, stores, and loops that ended."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FLOATS = frozenset({"float", "fp16", "bf16", "fp32", "fp64"})
 
 
 class Kind(str, Enum):
-    """What an event is."""
+    """Kind of an event."""
 
     NAME = "name"
     LOAD = "load"

@@ -1,4 +1,4 @@
-"""Where two launches of the same kernel's differ, in order of time: a pure function of what each of them did."""
+"""Differences of two launches, in order of time: pure functions of what each of them did."""
 
 from __future__ import annotations
 
@@ -88,9 +88,10 @@ def alike(yours: Programs, right: Programs, names: Mapping[str, str]) -> set[tup
     return {key for key, all_same in same.items() if all_same}
 
 
-def loaded(events: Sequence[Event]) -> int:
-    """Return how many elements a program loads, each as often as it does."""
-    return sum(len(event.elements) for event in events if event.kind is Kind.LOAD and event.elements is not None)
+def moved(events: Sequence[Event], kind: Kind, place: Place = ()) -> list[tuple[str, int]]:
+    """Return elements that are loaded, or stored, in a loop and behind it, before the next one; some more than once."""
+    here = (one for one in events if one.kind is kind and one.place[: len(place)] == place)
+    return sorted((one.name, int(n)) for one in here if one.elements is not None for n in one.elements)
 
 
 def values(yours: Sequence[Event], right: Sequence[Event], name: str, other: str) -> list[Numbers | None]:
@@ -168,7 +169,7 @@ def _touched(events: Iterable[Event], kind: Kind) -> dict[str, Elements]:
 
 
 def _last(events: Iterable[Event]) -> dict[tuple[Place, str], Event]:
-    """What each name held at the end of each iteration."""
+    """The last value of each name in each iteration."""
     return {(event.place, event.name): event for event in events if event.kind is Kind.NAME}
 
 

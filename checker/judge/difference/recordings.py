@@ -1,4 +1,4 @@
-"""What the solution did in a few plain launches of practice: values alone, never its text.
+"""Recordings of the solution in a few plain launches of practice: values alone, never its text.
 
 They lie beside this module, a file for each puzzle, and go wherever the checker goes. `checker build` makes them; a
 test makes them again and compares.
@@ -67,7 +67,7 @@ def _size(case: Case) -> int:
 
 
 def _kinds(case: Case) -> set[str]:
-    """What others may not have: the properties that it proves, several heads, tiles with unequal sides."""
+    """Kinds that a launch stands for: properties that it proves, several heads, tiles with unequal sides."""
     sides = {value for value in case.constexprs.values() if not isinstance(value, bool) and value >= SIDE}
     several = {"heads"} if math.prod(case.grid[1:]) > 1 else set()
     return {*case.proves, *several, *(["sides"] if len(sides) > 1 else [])} - {"traffic"}

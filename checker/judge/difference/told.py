@@ -1,4 +1,4 @@
-"""What is said of a difference: the finding that a kernel has got, with it or in its place."""
+"""Findings that tell a difference: the one that a kernel has got with it, or another in its place."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def told(finding: Finding, seen: Compared, first: Difference, cure: str, where: 
         f"{first.yours:.4g}",
         f"{first.right:.4g}",
         proven,
-        more=first.kind is Kind.NAME and not proven and first.name in seen.tried,
+        more=first.kind is Kind.NAME and not proven and first.name in seen.candidates,
     )
     if first.kind is Kind.STORED:
         alike, without = seen.alike
@@ -89,7 +89,7 @@ def _contradicted(finding: Finding, seen: Compared, where: Locator) -> bool:
 
 
 def _element(case: Case, one: Difference) -> str:
-    """What differs: an element of a name, or elements of a tensor."""
+    """The element of a name that differs, or the elements of a tensor."""
     if not one.elements:
         return f"{one.name}[{', '.join(map(str, one.index))}]" if one.index else one.name
     shape = case.tensors[one.name].values.shape
