@@ -3,6 +3,7 @@
 #   PUZZLE=p4      which puzzle (4 is short for p4); none: all of them
 #   FILE=…         another file or notebook than puzzles/p4_*.py
 #   DEVICE=…       interpreter (default), cuda or auto
+#   FULL=1         for check: all of the report
 #   GUESS=…        for predict: guesses by name, such as GUESS="k_reads=4 o_writes=2"; none: the questions
 #   AGAIN=1        only the hints seen so far
 #   EVERY=1        bench every size, not only the usual ones
@@ -19,7 +20,7 @@ SHELL := /bin/sh
 
 # What is said stays as it was typed. Make would run $(shell …) of a file's name, also where it only hands the variable
 # on to a recipe; and a shell would run its backticks. So it is expanded nowhere, and a recipe has it as "$$FILE".
-said := AGAIN BEFORE DEVICE EVERY FILE GUESS LAB LAUNCH LIGHT PUZZLE PYTHON SIZE STAGE STEPS TARGETS VENV
+said := AGAIN BEFORE DEVICE EVERY FILE FULL GUESS LAB LAUNCH LIGHT PUZZLE PYTHON SIZE STAGE STEPS TARGETS VENV
 said += AGAINST ASSIGNMENT COURSE CLUSTER CSV DAYS DUE EXCHANGE FAILS FIX FOLDER FORCE ID JOBS KIND LINE LMS NAMES NUMBER ONLY PORT PROPERTIES PYODIDE PYTHONS
 said += RELEASE ROSTER SERVE SITE SLICE STUDENT TESTS
 is_said = $(filter command,$(origin $(1)))$(and $(filter environment,$(origin $(1))),$(filter $(said),$(1)))
@@ -77,7 +78,7 @@ ready: $(call layer,check) # for ./check: which Python it is
 	@cd "$(bin)" && echo "$$PWD/python" >&3
 
 check: $(call layer,check) ## check one puzzle (PUZZLE=p1), or all
-	@$(checker) check $(call argument,PUZZLE) $(call option,--file,FILE) --device "$${DEVICE:-interpreter}" $(call option,--targets,TARGETS) $(friendly)
+	@$(checker) check $(call argument,PUZZLE) $(call option,--file,FILE) --device "$${DEVICE:-interpreter}" $(call option,--targets,TARGETS) $(if $(FULL),--full) $(friendly)
 
 watch: $(call layer,check) ## check whenever a puzzle's file or notebook is saved (PUZZLE=p1: only that one)
 	@$(checker) watch $(call argument,PUZZLE)

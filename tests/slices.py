@@ -13,6 +13,7 @@ since the last push.
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 import math
@@ -21,6 +22,7 @@ import subprocess
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from checker.course import ladder
@@ -124,7 +126,7 @@ def chosen(every: Sequence[Item], costs: Costs, number: int, changed: Collection
         files[item.file].append(item)
     now = {item for file, own in files.items() for item in _slice(own, dear, shared(file, costs), number)}
     left, paid = CHANGED, {item.file for item in now}
-    for item in sorted(dear.keys() - now, key=lambda item: item.place):
+    for item in sorted(dear.keys() - now, key=lambda item: (item.puzzle not in changed, item.place)):
         price = dear[item] + (0.0 if item.file in paid else shared(item.file, costs))
         if price <= left and not {item.room, item.puzzle}.isdisjoint(changed):
             left -= price
@@ -184,12 +186,29 @@ def changed() -> frozenset[str]:
 
 
 def about_of(name: str) -> Iterable[str]:
-    """What a file is about: the room that it lies in, and the puzzle whose name it has."""
+    """What a file is about: the room that it lies in, the puzzle whose name it has, and those that are made of it."""
     path = Path(name)
     if path.parts[:1] in (("checker",), ("tests",)) and len(path.parts) > 1:
         yield path.parts[1]
     if (start := path.stem.partition("_")[0]) in IDS:
         yield start
+    if path.parts[:2] == ("checker", "catalog"):
+        yield from (id for id in IDS if path in made_of(next((ROOT / "checker" / "catalog").glob(f"{id}_*.py"))))
+
+
+@cache
+def made_of(module: Path) -> frozenset[Path]:
+    """A module of the catalogue and those of it that it imports, and these, from the root on."""
+    found: set[Path] = set()
+    ahead = [module]
+    while ahead:
+        found.add((path := ahead.pop()).relative_to(ROOT))
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("checker.catalog"):
+                base = ROOT.joinpath(*(node.module or "").split("."))
+                paths = (base.with_suffix(".py"), *(base / f"{one.name}.py" for one in node.names))
+                ahead += [one for one in paths if one.is_file() and one.relative_to(ROOT) not in found]
+    return frozenset(found)
 
 
 def git(*arguments: str) -> str:

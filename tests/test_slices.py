@@ -126,6 +126,7 @@ def test_what_a_file_is_about() -> None:
         "tests/judge/test_traffic.py": {"judge"},
         "tests/test_course.py": {"test_course.py"},
         "checker/catalog/p4_tiled_softmax.py": {"catalog", "p4"},
+        "checker/catalog/attention/dropout/models.py": {"catalog", "b2"},
         "solutions/p4_tiled_softmax.md": {"p4"},
         "tests/wrong/p4.diff": {"wrong", "p4"},
         "README.md": set(),

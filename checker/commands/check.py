@@ -53,6 +53,7 @@ _SERIOUSNESS = [
     help=f"GPUs that a right kernel must compile for, separated by commas; `all`: {', '.join(targets.ALL)}.",
 )
 @click.option("--no-compile", is_flag=True, help="Do not compile for any GPU.")
+@click.option("--full", is_flag=True, help="Show all findings and properties, and all that there is to say of them.")
 @click.option("--json", "json_path", metavar="PATH|-", help="Also write the verdict as JSON; `-`: to standard output.")
 def check(
     puzzle: str | None,
@@ -62,6 +63,7 @@ def check(
     unsafe: bool,
     targets_: str,
     no_compile: bool,
+    full: bool,
     json_path: str | None,
 ) -> NoReturn:
     """Check a puzzle, or all of them if none is named.
@@ -86,6 +88,7 @@ def check(
                 echo(left_out, err=True)
         else:
             verdicts = twice([partial(checked, id_of(puzzle), file, under)])
+            verdicts = [replace(one, whole="") for one in verdicts] if full else verdicts
     except AnotherFirst as misuse:
         verdicts = [misused(str(misuse))]
     except Misuse as misuse:

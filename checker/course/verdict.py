@@ -241,6 +241,7 @@ class Verdict:
     stepping: str = ""  # in practice, if something was run and is wrong: what to type to step through it
     walk_through: str = ""  # in practice, once it is solved: what to type to read the course's solution, explained
     upcoming: str = ""  # in practice, once it is accepted: the file to open next
+    whole: str = ""  # in practice, of a file that is wrong: what to type for all of the report, which is short without
     mode: str = "practice"
     sandbox: str = ""
     submission_sha256: str = ""

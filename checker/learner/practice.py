@@ -22,6 +22,7 @@ from checker.course.clean import cleaned
 from checker.course.places import (
     INSTALLED,
     ROOT,
+    check_typed,
     files,
     holds_course,
     is_own,
@@ -62,7 +63,8 @@ def outcome_of(puzzle_id: str, file: Path | None, terms: Terms | None, *, believ
         outcome = best(puzzle_id, found, terms)
         if outcome.verdict.status is Status.NOT_STARTED and file is None:
             return replace(outcome, verdict=_elsewhere(outcome.verdict, puzzle_id))
-        return replace(outcome, verdict=for_learner(outcome.verdict, path))
+        verdict = replace(outcome.verdict, whole=f"{check_typed(puzzle_id, file or '')} --full")
+        return replace(outcome, verdict=for_learner(verdict, path))
     except Misuse:
         raise
     except Exception as error:

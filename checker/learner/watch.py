@@ -40,8 +40,8 @@ LONGEST = 400  # milliseconds to wait for that
 TICK = 100  # milliseconds between looks at what has vanished, and at the check that is going on
 GONE = 0.5  # seconds after which a file that has vanished is not about to be written anew
 _ENDING = (signal.SIGTERM, signal.SIGINT)  # ends a check; at a terminal, Ctrl-C reaches its process too
-KEYS = "n(ext), h(int), s(tep), r(eset), q(uit)"
-COMMANDS = {"h": "hint", "s": "step", "r": "reset"}  # of keys
+KEYS = "n(ext), h(int), s(tep), f(ull report), r(eset), q(uit)"
+COMMANDS = {"h": ["hint"], "s": ["step"], "f": ["check", "--full"], "r": ["reset"]}  # of keys
 ECHO = 1.0  # seconds in which the same text, written again, is one save that came in two parts
 
 
@@ -102,7 +102,7 @@ class Watcher:
                 self._turn_to_next()
             elif key in COMMANDS and self.current is not None:
                 file = [] if key == "h" else ["--file", str(self.current)]
-                command = [sys.executable, "-m", "checker", COMMANDS[key], self.every[self.current], *file]
+                command = [sys.executable, "-m", "checker", *COMMANDS[key], self.every[self.current], *file]
                 self._clear()
                 subprocess.run(command, stdin=subprocess.DEVNULL, check=False)
                 say(self.console, f"\n{KEYS}")

@@ -16,9 +16,11 @@ from rich.terminal_theme import TerminalTheme
 from checker import catalog
 from checker.check import Terms, check
 from checker.course import ladder
+from checker.course.places import check_typed
 from checker.course.verdict import Verdict
 from checker.report.screen import console
 from checker.report.terminal import show
+from checker.report.words import typed
 from checker.submission.read import from_cells
 
 COLUMNS = 80
@@ -34,7 +36,7 @@ SVG = Path(__file__).with_name("terminal.svg")
 
 
 def example(path: Path) -> Verdict:
-    """The verdict on a kernel of this repository as if it were a learner's, without what differs each time.
+    """Return the verdict on a kernel of this repository as a learner first gets it, without what differs each time.
 
     That is how long it took, and what compilers say: registers differ from one to the next.
     """
@@ -42,7 +44,12 @@ def example(path: Path) -> Verdict:
     submission = from_cells([("code", path.read_text(encoding="utf-8"))], "kernel.py", numbered=False)
     verdict = check(puzzle_id, submission, Terms(targets=())).verdict
     upcoming = f"puzzles/{ladder.stems()[ladder.following(puzzle_id)[0]]}.py" if verdict.accepted else ""
-    return replace(verdict, runs=tuple(replace(run, seconds=0.0) for run in verdict.runs), upcoming=upcoming)
+    verdict = replace(verdict, runs=tuple(replace(run, seconds=0.0) for run in verdict.runs), upcoming=upcoming)
+    if verdict.accepted:
+        return verdict
+    asked = tuple(replace(one, withheld=bool(one.question)) for one in verdict.findings)
+    hint, step = (typed(verb, puzzle_id) for verb in ("hint", "step"))
+    return replace(verdict, findings=asked, asking=hint, stepping=step, whole=f"{check_typed(puzzle_id)} --full")
 
 
 def verdict_svg(verdict: Verdict) -> str:

@@ -16,6 +16,7 @@ from checker.report.said import said, translated
 
 _COLOURS = {"✓": "#00734F", "○": "#1F6FA8", "!": "#96467A", "✗": "#B34700"}  # white on each: 4.5 to 1 and more
 _FAINT = "opacity:.75"
+_SUMMARY = "display:list-item;cursor:pointer"
 _MONO = "font-family:var(--jp-code-font-family,monospace);font-size:.92em"
 _MARKED = "background:rgba(213,94,0,.2);font-weight:bold"
 # nbgrader's page, unlike JupyterLab, gives a cell no room; and JupyterLab breaks no line in one.
@@ -42,20 +43,17 @@ def _parts(verdict: Verdict, links: Mapping[int, str]) -> Iterator[str]:
             yield _pre(verdict.findings[0].examples)
         yield from _remarks(verdict)
         return
-    for finding in verdict.findings[: words.MOST_FINDINGS]:
-        yield from _finding(verdict, finding, links)
-    if len(verdict.findings) > words.MOST_FINDINGS:
-        yield _paragraph(words.more(verdict))
-    if verdict.runs:
-        yield _properties(verdict)
-        if words.shows_traffic(verdict):
-            if verdict.runs[0].held:
-                yield _held(verdict.runs[0].held)
-            elif verdict.runs[0].traffic:
-                yield _traffic(verdict.runs[0].traffic)
-    for sentence in words.compiled(verdict.compiled):
-        yield f'<div style="{_FAINT}">{escape(sentence)}</div>'
-    yield from _remarks(verdict)
+    if words.in_short(verdict):
+        yield from _finding(verdict, verdict.findings[0], links, short=True)
+        for sentence in words.besides(verdict):
+            yield f'<div style="{_FAINT}">{escape(sentence)}</div>'
+        yield from _remarks(verdict)
+        yield f'<details><summary style="{_SUMMARY}">{said("All of the report")}</summary>'
+        yield from _whole(verdict, links)
+        yield "</details>"
+    else:
+        yield from _whole(verdict, links)
+        yield from _remarks(verdict)
     if verdict.printed:
         case, lines, more = words.printed(verdict)
         yield _paragraph(f"<b>{said('Your code printed')}</b>{escape(said(f', with {case}:'))}", raw=True)
@@ -74,36 +72,61 @@ def _parts(verdict: Verdict, links: Mapping[int, str]) -> Iterator[str]:
         yield _paragraph(f"{said(words.NEXT)} <b>{linked(name, name) if beside else name}</b>", raw=True)
 
 
+def _whole(verdict: Verdict, links: Mapping[int, str]) -> Iterator[str]:
+    """All findings, properties, what was moved, and what the compiler made of it."""
+    for finding in verdict.findings[: words.MOST_FINDINGS]:
+        yield from _finding(verdict, finding, links)
+    if more := words.more_than(verdict, words.MOST_FINDINGS):
+        yield _paragraph(more)
+    if verdict.runs:
+        yield _properties(verdict)
+        if words.shows_traffic(verdict):
+            if verdict.runs[0].held:
+                yield _held(verdict.runs[0].held)
+            elif verdict.runs[0].traffic:
+                yield _traffic(verdict.runs[0].traffic)
+    for sentence in words.compiled(verdict.compiled):
+        yield f'<div style="{_FAINT}">{escape(sentence)}</div>'
+
+
 def _remarks(verdict: Verdict) -> Iterator[str]:
     for remark in verdict.remarks:
         yield _paragraph(f"<b>{said('By the way: ')}</b>{escape(remark)}", raw=True)
 
 
-def _finding(verdict: Verdict, finding: Finding, links: Mapping[int, str]) -> Iterator[str]:
+def _finding(verdict: Verdict, finding: Finding, links: Mapping[int, str], *, short: bool = False) -> Iterator[str]:
     yield (
         f'<div style="margin-top:.8em"><b>{escape(finding.title)}</b> '
         f'<span style="{_FAINT}">[{escape(finding.id)}]</span></div>'
     )
-    if place := words.place(verdict, finding):
+    if place := words.place(verdict, finding, short=short):
         place, where = escape(place), finding.where
         if where.cell is not None and where.cell in links:
             spot = escape(words.spot(verdict.file, where))
             place = place.replace(spot, linked(escape(links[where.cell]), spot), 1)
         yield f'<div style="{_FAINT}">{place}</div>'
     if finding.where.source:
-        yield _source(finding)
-    for text in filter(None, (*words.differs(finding), finding.explanation)):
-        yield _paragraph(text)
+        yield _source(words.source(finding, short=short), finding.where.line)
+    if short:
+        yield from map(_paragraph, words.shortly(finding))
+    else:
+        yield from map(_paragraph, filter(None, (*words.differs(finding), finding.explanation)))
+        yield from _examples(finding)
+    question, hint = words.advice(finding, short=short)
+    if question:
+        yield _paragraph(f"<b>{said('Find out: ')}</b>{escape(question)}", raw=True)
+    if hint:
+        yield _paragraph(f"<b>{said('Try: ')}</b>{escape(hint)}", raw=True)
+
+
+def _examples(finding: Finding) -> Iterator[str]:
+    """Wrong values, and where they are."""
     if finding.examples:
         yield _pre(finding.examples)
     if finding.error_map:
-        yield '<details><summary style="display:list-item;cursor:pointer">' + said("where it is wrong") + "</summary>"
+        yield f'<details><summary style="{_SUMMARY}">{said("where it is wrong")}</summary>'
         yield _pre(words.shaded(finding.error_map))
         yield f'<div style="{_FAINT}">{escape(words.legend(finding.error_map))}</div></details>'
-    if finding.question:
-        yield _paragraph(f"<b>{said('Find out: ')}</b>{escape(finding.question)}", raw=True)
-    if finding.hint and not finding.withheld:
-        yield _paragraph(f"<b>{said('Try: ')}</b>{escape(finding.hint)}", raw=True)
 
 
 def overview(verdicts: Iterable[Verdict]) -> str:
@@ -140,14 +163,14 @@ def _pre(lines: Iterable[str]) -> str:
     return f'<pre tabindex="0" style="{_MONO};line-height:1.25;margin:.35em 0;overflow-x:auto">{text}</pre>'
 
 
-def _source(finding: Finding) -> str:
+def _source(lines: Iterable[tuple[int, str]], line: int | None) -> str:
     """The line and its neighbours; the line itself is marked."""
     rows = []
-    for number, line in words.source(finding):
-        marked = number == finding.where.line
-        text = f"{'▶' if marked else ' '} {number:>3} │ {escape(line)}"
-        indent = len(line) - len(line.lstrip())  # the site, which breaks lines, goes on further in
-        rows.append(f'<span style="{_MARKED if marked else _FAINT};--in:{indent}">{text}</span>')
+    for number, text in lines:
+        marked = number == line
+        shown = f"{'▶' if marked else ' '} {number:>3} │ {escape(text)}"
+        indent = len(text) - len(text.lstrip())  # the site, which breaks lines, goes on further in
+        rows.append(f'<span style="{_MARKED if marked else _FAINT};--in:{indent}">{shown}</span>')
     style = f"{_MONO};line-height:1.35;margin:.35em 0;overflow-x:auto"
     return f'<pre tabindex="0" style="{style}">' + "\n".join(rows) + "</pre>"
 

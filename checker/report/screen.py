@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import click
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.containers import Lines
 from rich.padding import Padding
 from rich.style import Style
@@ -31,6 +31,22 @@ class Prose(Text):
         for line in found:
             line.rstrip()
         return found
+
+
+class Commands:
+    """What can be typed, side by side as far as there is room; no command is broken."""
+
+    def __init__(self, *typed: str) -> None:
+        self.typed = typed
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        rows: list[str] = []
+        for one in self.typed:
+            if rows and len(rows[-1]) + len(one) + 3 <= options.max_width:
+                rows[-1] += f"   {one}"
+            else:
+                rows.append(one)
+        yield from (Text(row, style="bold", no_wrap=True, overflow="ignore") for row in rows)
 
 
 class Screen(Console):

@@ -6,6 +6,7 @@ Colour only underlines what signs and words say already; works in 40 columns and
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
@@ -16,7 +17,7 @@ from rich.text import Text
 from checker.course.verdict import Finding, Held, Status, Traffic, Verdict
 from checker.report import words
 from checker.report.said import said, translated, translated_finding
-from checker.report.screen import Prose
+from checker.report.screen import Commands, Prose
 
 
 def headline(verdict: Verdict) -> Text:
@@ -30,19 +31,20 @@ def headline(verdict: Verdict) -> Text:
 
 
 def show(console: Console, verdict: Verdict) -> None:
-    """Print the whole report."""
+    """Print the report."""
     console.print(report(verdict), crop=False)  # what is to be typed or opened is never cut off
 
 
 def report(verdict: Verdict) -> RenderableType:
-    """The whole report, for a console of any kind."""
-    return Group(*_report(translated(verdict)))
+    """Return the report, for a console of any kind: a short one, if the verdict says what to type for the whole."""
+    short = verdict.whole and words.in_short(verdict)
+    return Group(*(_short if short else _report)(translated(verdict)))
 
 
 def blocks_of(finding: Finding) -> RenderableType:
-    """A finding's hint alone."""
-    finding = translated_finding(finding)
-    return Group(Prose(finding.title, style="bold"), *_hint(finding))
+    """Return a finding's hint alone."""
+    finding = replace(translated_finding(finding), question="", withheld=False)
+    return Group(Prose(finding.title, style="bold"), *_advice(finding))
 
 
 def overview(verdicts: Iterable[Verdict]) -> RenderableType:
@@ -62,9 +64,7 @@ def _report(verdict: Verdict) -> Iterator[RenderableType]:
 
 def _blocks(verdict: Verdict) -> Iterator[Iterable[RenderableType]]:
     """What stands together, with an empty line between one and the next."""
-    title = Text(words.title(verdict), style="bold")
-    ruled = Rule(title, align="left", characters="─", style="dim") if verdict.puzzle or not verdict.title else title
-    yield ruled, headline(verdict)
+    yield _head(verdict)
     if verdict.status is Status.NOT_STARTED:
         finding = verdict.findings[0]
         yield Prose(finding.explanation), *_command(finding), Prose(finding.hint)
@@ -72,8 +72,8 @@ def _blocks(verdict: Verdict) -> Iterator[Iterable[RenderableType]]:
         return
     for finding in verdict.findings[: words.MOST_FINDINGS]:
         yield _finding(verdict, finding)
-    if len(verdict.findings) > words.MOST_FINDINGS:
-        yield [Prose(words.more(verdict))]
+    if more := words.more_than(verdict, words.MOST_FINDINGS):
+        yield [Prose(more)]
     if verdict.runs:
         yield [_properties(verdict)]
         if words.shows_traffic(verdict):
@@ -84,6 +84,28 @@ def _blocks(verdict: Verdict) -> Iterator[Iterable[RenderableType]]:
     if verdict.printed:
         yield _printed(verdict)
     yield _closing(verdict)
+
+
+def _head(verdict: Verdict) -> Sequence[RenderableType]:
+    title = Text(words.title(verdict), style="bold")
+    ruled = Rule(title, align="left", characters="─", style="dim") if verdict.puzzle or not verdict.title else title
+    return ruled, headline(verdict)
+
+
+def _short(verdict: Verdict) -> Iterator[RenderableType]:
+    """What is wrong first of all, where, with which numbers, and one question."""
+    finding = verdict.findings[0]
+    yield from (*_head(verdict), *_titled(verdict, finding, short=True))
+    for text in words.shortly(finding):
+        yield _indented(Prose(text))
+    yield from _advice(finding, short=True)
+    for text in words.besides(verdict):
+        yield Prose(text, style="dim")
+    for block in _remarks(verdict):
+        yield from block
+    if verdict.printed:
+        yield from _printed(verdict)
+    yield Commands(*filter(None, (verdict.asking, verdict.stepping, verdict.whole)))
 
 
 def _remarks(verdict: Verdict) -> Iterator[Iterable[RenderableType]]:
@@ -110,42 +132,44 @@ def _command(finding: Finding) -> Iterator[RenderableType]:
 
 
 def _finding(verdict: Verdict, finding: Finding) -> Iterator[RenderableType]:
-    yield Prose.assemble((finding.title, "bold"), (f"  [{finding.id}]", "dim"))
-    place = words.place(verdict, finding)
-    if place:
-        yield _indented(Prose(place, style="cyan"))
-    if finding.where.source:
-        yield _source(finding)
+    yield from _titled(verdict, finding)
     for text in (*words.differs(finding), finding.explanation, *finding.examples):
         if text:
             yield _indented(Prose(text))
-    if finding.question:
-        yield _indented(Prose.assemble((said("Find out: "), "bold"), finding.question))
-    if not finding.withheld:
-        yield from _hint(finding)
+    yield from _advice(finding)
 
 
-def _hint(finding: Finding) -> Iterator[RenderableType]:
-    if finding.hint:
-        yield _indented(Prose.assemble((said("Try: "), "bold"), finding.hint))
+def _titled(verdict: Verdict, finding: Finding, *, short: bool = False) -> Iterator[RenderableType]:
+    yield Prose.assemble((finding.title, "bold"), (f"  [{finding.id}]", "dim"))
+    if place := words.place(verdict, finding, short=short):
+        yield _indented(Prose(place, style="cyan"))
+    if finding.where.source:
+        yield _source(words.source(finding, short=short), finding.where.line)
+
+
+def _advice(finding: Finding, *, short: bool = False) -> Iterator[RenderableType]:
+    question, hint = words.advice(finding, short=short)
+    for what, text in ((said("Find out: "), question), (said("Try: "), hint)):
+        if text:
+            yield _indented(Prose.assemble((what, "bold"), text))
 
 
 def _indented(text: Text) -> RenderableType:
     return Padding(text, (0, 0, 0, 2), expand=False)
 
 
-def _source(finding: Finding) -> RenderableType:
+def _source(lines: Iterable[tuple[int, str]], line: int | None) -> RenderableType:
     """The line and its neighbours: the line itself whole, its neighbours as far as there is room."""
     table = Table.grid(padding=(0, 1))
     table.add_column(no_wrap=True)
     table.add_column(justify="right", no_wrap=True)
     table.add_column(overflow="fold")
-    for number, line in words.source(finding):
-        if number == finding.where.line:
-            table.add_row("  ▶", f"{number} │", Text(line, style="bold"))
+    for number, text in lines:
+        if number == line:
+            table.add_row("  ▶", f"{number} │", Text(text, style="bold"))
         else:
-            text = Text(line, style="dim", no_wrap=True, overflow="ellipsis")
-            table.add_row("", Text(f"{number} │", style="dim"), text)
+            shown = Text(text, style="dim", no_wrap=True, overflow="ellipsis")
+            table.add_row("", Text(f"{number} │", style="dim"), shown)
     return table
 
 

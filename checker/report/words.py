@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from checker.report.said import said
 MOST_FINDINGS = 3  # the worst ones; the rest often follow from them
 MOST_PRINTED_LINES = 20
 WALK_THROUGH, STEPPING, STUCK, NEXT = "The solution:", "See it happen:", "Stuck?", "Next:"  # what is typed follows
+_FIRST = re.compile(r"(?<=[.!?])\s+(?=[A-Z])|(?<=[。！？])")  # where a sentence ends
 SHADES = "·░▒▓█"  # of a cell of an error map: all right, up to a third, two thirds, nearly all, all wrong
 
 PLAIN_WORDS = {
@@ -123,18 +125,25 @@ def spot(file: str, where: Where) -> str:
     return said(f"{file}, cell {where.cell}, line {where.line}")
 
 
-def place(verdict: Verdict, finding: Finding) -> str:
-    """File or cell, line, who stored the first wrong element, and the case that a finding was seen with."""
-    where = finding.where
+def place(verdict: Verdict, finding: Finding, *, short: bool = False) -> str:
+    """File or cell, line, who stored the first wrong element, and the case that a finding was seen with.
+
+    In `short`: nothing of the element, and the case of which the difference from the solution is.
+    """
+    where, case = finding.where, finding.where.case
     parts = []
     if where.line is not None:
         role = said(f"where {_stored(where, 'stored')}") if where.stored == where.line else where.role
         spotted = spot(verdict.file, where)
-        parts.append(f"{spotted}{said(' (')}{role}{said(')')}" if role else spotted)
-    if where.stored not in (None, where.line):
+        parts.append(f"{spotted}{said(' (')}{role}{said(')')}" if role and not short else spotted)
+    if where.stored not in (None, where.line) and not short:
         parts.append(said(f"{_stored(where, 'stores')} in line {where.stored}"))
-    if where.case is not None:
-        parts.append(said(f"seen with: {where.case}"))
+    if short and finding.differs is not None and finding.differs.case:
+        case = said(finding.differs.case)
+    if short and case is not None:
+        case = case.partition(" (")[0]  # without its sizes
+    if case is not None:
+        parts.append(said(f"seen with: {case}"))
     return said(", ").join(parts)
 
 
@@ -145,17 +154,25 @@ def _stored(where: Where, did: str) -> str:
     return f"program {name} {did} {(where.tensor or '').removesuffix('_ptr')}[{index}]"
 
 
-def more(verdict: Verdict) -> str:
-    """What stands below the findings that are shown, if there are others."""
-    return said(f"and {len(verdict.findings) - MOST_FINDINGS} more, which may follow from these.")
+def more_than(verdict: Verdict, shown: int) -> str:
+    """Return what stands below the findings that are shown, if there are others."""
+    rest = len(verdict.findings) - shown
+    return said(f"and {rest} more, which may follow from {'this' if shown == 1 else 'these'}.") if rest > 0 else ""
 
 
-def source(finding: Finding) -> list[tuple[int, str]]:
-    """(number, text) of a finding's line and its neighbours, without blank lines at the end."""
-    lines = list(finding.where.source)
+def source(finding: Finding, *, short: bool = False) -> list[tuple[int, str]]:
+    """Return (number, text) of a finding's line and its neighbours, without blank lines at the end."""
+    at = finding.where.line
+    lines = [one for one in finding.where.source if not short or at is None or abs(one[0] - at) <= 1]
     while lines and not lines[-1][1].strip():
         lines.pop()
     return lines
+
+
+def advice(finding: Finding, *, short: bool = False) -> tuple[str, str]:
+    """Return (question, hint): in `short` one of them, and of a mistake that was seen before the hint."""
+    hint = "" if finding.withheld else finding.hint
+    return ("" if short and hint else finding.question), hint
 
 
 def differs(finding: Finding) -> tuple[str, ...]:
@@ -164,6 +181,27 @@ def differs(finding: Finding) -> tuple[str, ...]:
         return ()
     case = f"That is with {finding.differs.case}." if finding.differs.case else ""
     return tuple(said(text) for text in (finding.differs.sentence, finding.differs.proof, case) if text)
+
+
+def in_short(verdict: Verdict) -> bool:
+    """Return whether a report can say less at first: in practice, of a kernel that was run and is wrong."""
+    return verdict.mode == "practice" and bool(verdict.runs and verdict.findings) and not verdict.accepted
+
+
+def shortly(finding: Finding) -> tuple[str, ...]:
+    """Return the difference from the solution, or else the first sentence of why, and one value."""
+    if finding.differs is None or finding.differs.headline:
+        return (*filter(None, [_FIRST.split(finding.explanation, maxsplit=1)[0]]), *finding.examples[:1])
+    return (said(" ").join(said(text) for text in (finding.differs.sentence, finding.differs.proof) if text),)
+
+
+def besides(verdict: Verdict) -> Iterator[str]:
+    """Yield what a short report leaves out: other findings, and the properties that fail, but for the first."""
+    if more := more_than(verdict, 1):
+        yield more
+    if failed := [one.title for one in verdict.properties if not one.passed]:
+        counted = f"{len(failed)} of {len(verdict.properties)} properties fail"
+        yield said(f"{counted}: {failed[0]}" if len(failed) == 1 else f"{counted}, first: {failed[0]}")
 
 
 def shows_traffic(verdict: Verdict) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -49,6 +50,14 @@ def test_the_map_shows_what_is_wrong() -> None:
     assert sum(map(sum, picture.wrong)) > 0
     assert len(picture.wrong) <= 16 and all(len(line) <= 32 for line in picture.wrong)
     assert "where it is wrong" in html(verdict)
+
+
+def test_in_practice_the_whole_report_is_folded_below_a_short_one() -> None:
+    verdict = check_kernel(named("p4_padding_counted"))
+    short, folded, whole = html(verdict).partition("All of the report")
+    assert folded and verdict.findings[0].title in short and "<table" not in short
+    assert all(one.title in whole for one in verdict.properties)
+    assert folded not in html(replace(verdict, mode="grading"))
 
 
 def test_reports_stay_small(quick: Terms) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import json
 import re
+import statistics
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -16,7 +18,7 @@ from checker.check import Terms, check
 from checker.course.clean import clean, cleaned
 from checker.course.columns import columns
 from checker.course.language import CHINESE, speaking
-from checker.course.verdict import Finding, PropertyResult, Status, Verdict, Where
+from checker.course.verdict import Finding, PropertyResult, Run, Status, Verdict, Where
 from checker.grading.export import harmless
 from checker.nbgrader.students import is_odd
 from checker.report.as_json import as_dict, dumps
@@ -46,13 +48,45 @@ def wrong(quick: Terms) -> list[Verdict]:
     return [check_kernel(kernel, quick) for kernel in kernels("wrong")[::140]]
 
 
+def test_a_short_report_says_what_where_and_what_next_in_few_lines(wrong: list[Verdict]) -> None:
+    """And the whole one all that there is."""
+    typed = "./check p3 --full"
+    lines = []
+    for verdict in wrong:
+        finding = verdict.findings[0]
+        held = replace(finding, withheld=bool(finding.question))
+        short = shown(replace(verdict, findings=(held, *verdict.findings[1:]), whole=typed, stepping="make step"), 80)
+        lines.append(short.count("\n"))
+        flat = " ".join(short.split())
+        assert finding.title in flat and f"[{finding.id}]" in flat and flat.endswith(f"make step {typed}")
+        assert (finding.question or finding.hint) in flat
+        assert finding.where.line is None or f"▶ {finding.where.line} │" in flat
+        assert sum(not one.passed for one in verdict.properties) == int(re.findall(r"(\d+) of \d+ prop", flat)[0])
+        if finding.differs is not None:
+            assert finding.differs.sentence in flat and finding.differs.proof in flat
+        whole = " ".join(shown(verdict, 200).split())
+        assert finding.explanation in whole and all(one.title in whole for one in verdict.properties)
+    assert statistics.median(lines) <= 15 and max(lines) <= 22
+
+
+def test_a_hint_that_is_due_takes_the_place_of_the_question() -> None:
+    finding = Finding("an-id", Status.WRONG, "A title", "First. Second.", "Do it.", question="Why?")
+    verdict = Verdict("p1", "A puzzle", Status.WRONG, (finding, finding), runs=(Run("cuda", 1.0),), whole="./check")
+    assert "Do it." in shown(verdict) and "Why?" not in shown(verdict) and "First." in shown(verdict)
+    assert "Second." not in shown(verdict) and "and 1 more" in shown(verdict)
+    withheld = replace(verdict, findings=(replace(finding, withheld=True),))
+    assert "Why?" in shown(withheld) and "Do it." not in shown(withheld) and "more" not in shown(withheld)
+    for whole in (replace(verdict, whole=""), replace(verdict, mode="grading")):
+        assert all(text in shown(whole) for text in ("Do it.", "Why?", "Second."))
+
+
 @pytest.mark.parametrize("width", [40, 80, 200])
 def test_reports_fit_the_terminal(wrong: list[Verdict], width: int) -> None:
     for verdict in wrong:
-        for line in shown(verdict, width).split("\n"):
-            assert len(line) <= width
-        with speaking(CHINESE):
-            assert all(columns(line) <= width for line in shown(verdict, width).split("\n"))
+        for one in (verdict, replace(verdict, whole="./check p1 --full")):
+            assert all(len(line) <= width for line in shown(one, width).split("\n"))
+            with speaking(CHINESE):
+                assert all(columns(line) <= width for line in shown(one, width).split("\n"))
 
 
 def test_what_is_typed_or_opened_is_never_cut_off() -> None:
