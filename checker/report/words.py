@@ -190,8 +190,10 @@ def in_short(verdict: Verdict) -> bool:
 
 def shortly(finding: Finding) -> tuple[str, ...]:
     """Return the difference from the solution, or else the first sentence of why, and one value."""
-    if finding.differs is None or finding.differs.headline:
+    if finding.differs is None:
         return (*filter(None, [_FIRST.split(finding.explanation, maxsplit=1)[0]]), *finding.examples[:1])
+    if finding.differs.headline:
+        return (*filter(None, [finding.explanation]), *finding.examples[:1])
     return (said(" ").join(said(text) for text in (finding.differs.sentence, finding.differs.proof) if text),)
 
 

@@ -35,7 +35,7 @@ def to_tell(seen: Compared, cure: str) -> Difference | None:
 
 def told(finding: Finding, seen: Compared, first: Difference, cure: str, where: Locator) -> Finding:
     """Return the finding with the difference, and at its line; without a name, the difference is what it says."""
-    proven = bool(cure)
+    proven, generic = bool(cure), finding.id in GENERIC
     place = where(first.line or None, seen.case, program=grid_position(seen.case, first.program))
     differs = Differs(
         first.kind.value,
@@ -58,19 +58,19 @@ def told(finding: Finding, seen: Compared, first: Difference, cure: str, where: 
         name = seen.wrong.first
         stored = where(seen.wrong.store_line).line
         place = replace(place, tensor=name, index=seen.wrong.at(name), stored=stored)
-    if finding.id not in GENERIC and not (proven and _contradicted(finding, seen, where)):
+    if not generic and not (proven and _contradicted(finding, seen, where)):
         located = finding.where.line is not None and not finding.where.role
         where_seen = finding.where if located or place.line is None else place
         if where_seen.case != seen.case.name:
             differs = replace(differs, case=seen.case.name)
         return replace(finding, differs=differs, where=where_seen)
-    amount = finding.title if finding.id in GENERIC or seen.wrong is None else seen.wrong.amount
+    amount = finding.title if generic or seen.wrong is None else seen.wrong.amount
     status = seen.wrong.status if seen.wrong else finding.status
     return Finding(
         "not-a-number" if status is Status.NOT_A_NUMBER else "wrong-values",
         status,
         differs.sentence,
-        differs.proof,
+        " ".join(filter(None, (differs.proof, finding.explanation if generic else ""))),
         "",
         place if place.line is not None else finding.where,
         (amount, *(seen.wrong.examples(name)[:1] if seen.wrong else finding.examples)),
