@@ -54,7 +54,7 @@ def beside(
     if not (seen and first):
         return findings
     others = (one for one in findings[1:] if one.certain or not cure)  # one thing is wrong, and that is proven
-    return (told(findings[0], seen, first, cure, where), *others)
+    return (told(puzzle.id, findings[0], seen, first, cure, where), *others)
 
 
 def _compared(puzzle: Puzzle, program: Program, kernel: str, known: Mapping[int, bool], run: Run) -> Compared | None:

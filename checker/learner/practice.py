@@ -182,10 +182,10 @@ def _in_steps(verdict: Verdict, puzzle_id: str) -> Verdict:
     in_notebook = not verdict.file.endswith(".py")
     if any(finding.where.case_id is not None for finding in verdict.findings):
         verdict = replace(verdict, stepping=typed("step", puzzle_id, in_notebook=in_notebook))
-    if not any(finding.question for finding in verdict.findings):
+    if not any(finding.question and finding.hint for finding in verdict.findings):
         return verdict
     first = verdict.findings[0]
-    found = {first.id} if first.question else set()
+    found = {first.id} if first.question and first.hint else set()
     known: frozenset[str] = frozenset()
 
     def seen(was: Entry) -> Entry:
@@ -198,7 +198,7 @@ def _in_steps(verdict: Verdict, puzzle_id: str) -> Verdict:
         remark = progress.noted(puzzle_id, seen).remark
     except OSError:
         return verdict
-    findings = tuple(replace(f, withheld=bool(f.question) and f.id not in known) for f in verdict.findings)
+    findings = tuple(replace(f, withheld=bool(f.question and f.hint) and f.id not in known) for f in verdict.findings)
     asking = ""
     if any(finding.withheld for finding in findings[:MOST_FINDINGS]):
         asking = typed("hint", puzzle_id, in_notebook=in_notebook)

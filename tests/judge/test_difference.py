@@ -13,6 +13,7 @@ import pytest
 from checker.check import Terms
 from checker.course import ladder
 from checker.course.verdict import Differs
+from checker.judge.difference.questions import question
 from checker.judge.difference.recordings import file_of, packed, recordings, unpacked
 from checker.publish.recorded import alike, recorded
 from tests.conftest import check_changed, check_kernel
@@ -95,6 +96,7 @@ def test_a_name_without_numbers_does_not_contradict_a_proof(name: str, quick: Te
     first = verdict.findings[0]
     assert first.id in ("wrong-values", "not-a-number") and first.differs is not None and first.differs.proven
     assert first.title == first.differs.sentence and first.where.line == first.differs.line
+    assert first.question == question("p3", "online_softmax_kernel", first.differs.name) != ""
     assert all(finding.certain for finding in verdict.findings)
 
 

@@ -11,6 +11,7 @@ from checker.course.verdict import Differs, Finding, Status
 from checker.judge.difference.comparison import Compared
 from checker.judge.difference.events import Kind
 from checker.judge.difference.first import Difference
+from checker.judge.difference.questions import question
 from checker.judge.evidence import Locator, element_name, grid_position, tensor_name
 
 GENERIC = frozenset({"wrong-values", "not-a-number"})  # findings that say where wrong values are, and no more
@@ -33,8 +34,11 @@ def to_tell(seen: Compared, cure: str) -> Difference | None:
     return Difference(Kind.STORED, stored.program, (), stored.line, name, (), yours, right, (number, number))
 
 
-def told(finding: Finding, seen: Compared, first: Difference, cure: str, where: Locator) -> Finding:
-    """Return the finding with the difference, and at its line; without a name, the difference is what it says."""
+def told(puzzle_id: str, finding: Finding, seen: Compared, first: Difference, cure: str, where: Locator) -> Finding:
+    """Return the finding with the difference, and at its line; without a name, the difference is what it says.
+
+    If it has no question of its own, it asks about the place.
+    """
     proven, generic = bool(cure), finding.id in GENERIC
     place = where(first.line or None, seen.case, program=grid_position(seen.case, first.program))
     differs = Differs(
@@ -58,12 +62,13 @@ def told(finding: Finding, seen: Compared, first: Difference, cure: str, where: 
         name = seen.wrong.first
         stored = where(seen.wrong.store_line).line
         place = replace(place, tensor=name, index=seen.wrong.at(name), stored=stored)
+    asked = question(puzzle_id, seen.case.kernel, _place(seen, first))
     if not generic and not (proven and _contradicted(finding, seen, where)):
         located = finding.where.line is not None and not finding.where.role
         where_seen = finding.where if located or place.line is None else place
         if where_seen.case != seen.case.name:
             differs = replace(differs, case=seen.case.name)
-        return replace(finding, differs=differs, where=where_seen)
+        return replace(finding, differs=differs, where=where_seen, question=finding.question or asked)
     amount = finding.title if generic or seen.wrong is None else seen.wrong.amount
     status = seen.wrong.status if seen.wrong else finding.status
     return Finding(
@@ -76,6 +81,7 @@ def told(finding: Finding, seen: Compared, first: Difference, cure: str, where: 
         (amount, *(seen.wrong.examples(name)[:1] if seen.wrong else finding.examples)),
         finding.error_map,
         named=False,
+        question=asked,
         differs=replace(differs, headline=True),
     )
 
@@ -86,6 +92,13 @@ def _contradicted(finding: Finding, seen: Compared, where: Locator) -> bool:
         return False
     lines = {where(event.line).line for programs in seen.yours.values() for event in programs}
     return finding.where.line in lines - {where(one.line).line for one in seen.every}
+
+
+def _place(seen: Compared, one: Difference) -> str:
+    """The place in the solution, as questions are about it."""
+    if one.kind in (Kind.NAME, Kind.LEFT):
+        return seen.names.get(one.name, "")
+    return "loop" if one.kind is Kind.LOOP else f"{'load' if one.kind is Kind.LOAD else 'store'} {one.name}"
 
 
 def _element(case: Case, one: Difference) -> str:
