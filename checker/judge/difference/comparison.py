@@ -43,7 +43,7 @@ class Compared:
     def alike(self) -> tuple[list[str], list[str]]:
         """Names that hold what the solution's hold, and those that it has none for."""
         own = {event.name for events in self.yours.values() for event in events if event.kind is Kind.NAME}
-        same = {name for name, _ in alike(self.yours, self.right.programs, self.names)}
+        same = {name for name, _, later in alike(self.yours, self.right.programs, self.names) if not later}
         return sorted(same), sorted(own - self.names.keys())
 
     @property
@@ -91,10 +91,10 @@ def compared(
     every = differences(yours, right.programs, names, [*order, *(one for one in yours if one not in order)])
     same_loops = shape_of_loops(source, kernel) == loops
     borne_out = [alike(own, other.programs, names) for other, own in good]
-    style = {(d.kind, d.name) for other, own in good for d in differences(own, other.programs, names, own)}
+    style = {(d.kind, d.name, d.later) for other, own in good for d in differences(own, other.programs, names, own)}
 
     def tells(one: Difference) -> bool:
-        if (one.kind, one.name) in style or (one.kind not in (Kind.LOAD, Kind.STORE) and not same_loops):
+        if (one.kind, one.name, one.later) in style or (one.kind not in (Kind.LOAD, Kind.STORE) and not same_loops):
             return False
         if one.kind is Kind.LOOP:  # the same blocks in another number of iterations are style
             own, other = yours[one.program], right.programs[one.program]
@@ -102,7 +102,7 @@ def compared(
                 return moved(own, Kind.STORE) != moved(other, Kind.STORE)
             return moved(own, Kind.LOAD, one.place) != moved(other, Kind.LOAD, one.place)
         named = one.kind in (Kind.NAME, Kind.LEFT)
-        return not named or any((one.name, len(one.place)) in names for names in borne_out)
+        return not named or any((one.name, len(one.place), one.later) in names for names in borne_out)
 
     return Compared(case, wrong, yours, right, names, every, list(filter(tells, every)), same_loops)
 

@@ -49,6 +49,7 @@ class Difference:
     yours: float = 0.0
     right: float = 0.0
     elements: tuple[int, ...] = ()  # first and last that only one of them loads or stores
+    later: int = 0  # how often the name is assigned again in that iteration
 
 
 def paired(yours: Programs, right: Programs) -> dict[str, str]:
@@ -75,16 +76,17 @@ def differences(yours: Programs, right: Programs, names: Mapping[str, str], orde
     return [one for program in order if program in right for one in _of_program(program, yours, right, names)]
 
 
-def alike(yours: Programs, right: Programs, names: Mapping[str, str]) -> set[tuple[str, int]]:
-    """Return the names that hold the same wherever they can be compared, each with how deep in loops that is."""
-    same: dict[tuple[str, int], bool] = {}
+def alike(yours: Programs, right: Programs, names: Mapping[str, str]) -> set[tuple[str, int, int]]:
+    """Return the names that hold the same wherever they can be compared.
+
+    Each comes with how deep in loops that is, and how often it is assigned again in that iteration.
+    """
+    same: dict[tuple[str, int, int], bool] = {}
     for program, events in yours.items():
-        there = _last(right.get(program, ()))
-        for (place, name), event in _last(events).items():
-            if (partner := there.get((place, names.get(name, "")))) is not None:
-                key = name, len(place)
-                fits = _fitting(event.numbers, partner.numbers) is not None
-                same[key] = same.get(key, True) and fits and not _apart(event.numbers, partner.numbers)
+        for event, partner, later in _pairs(events, right.get(program, ()), names):
+            key = event.name, len(event.place), later
+            fits = _fitting(event.numbers, partner.numbers) is not None
+            same[key] = same.get(key, True) and fits and not _apart(event.numbers, partner.numbers)
     return {key for key, all_same in same.items() if all_same}
 
 
@@ -95,16 +97,12 @@ def moved(events: Sequence[Event], kind: Kind, place: Place = ()) -> list[tuple[
 
 
 def values(yours: Sequence[Event], right: Sequence[Event], name: str, other: str) -> list[Numbers | None]:
-    """Return for each time that a program of yours assigns `name` what the solution's holds there; None where unknown.
-
-    Only the last value of an iteration is compared with the solution's last one.
-    """
-    there = _last(right)
-    last = {id(event) for event in _last(yours).values()}
+    """Return for each time that a program of yours assigns `name` what the solution's holds there; None: unknown."""
+    there = {id(event): partner for event, partner, _ in _pairs(yours, right, {name: other})}
     found: list[Numbers | None] = []
     for event in yours:
         if event.kind is Kind.NAME and event.name == name:
-            partner = there.get((event.place, other)) if id(event) in last else None
+            partner = there.get(id(event))
             fitting = partner and _fitting(event.numbers, partner.numbers)
             found.append(fitting[1] if fitting else None)
     return found
@@ -112,7 +110,8 @@ def values(yours: Sequence[Event], right: Sequence[Event], name: str, other: str
 
 def _of_program(program: int, yours: Programs, right: Programs, names: Mapping[str, str]) -> Iterator[Difference]:
     mine, theirs = yours.get(program, ()), right[program]
-    there, last = _last(theirs), {id(event) for event in _last(mine).values()}
+    there = _last(theirs)
+    partners = {id(event): (partner, later) for event, partner, later in _pairs(mine, theirs, names)}
     loops = {event.place: event for event in theirs if event.kind is Kind.LOOP}
     touched = {kind: _touched(theirs, kind) for kind in (Kind.LOAD, Kind.STORE)}
     ends = {event.place: n for n, event in enumerate(mine)}  # an iteration's last event
@@ -120,9 +119,9 @@ def _of_program(program: int, yours: Programs, right: Programs, names: Mapping[s
     for n, event in enumerate(mine):
         if event.kind is Kind.NAME:
             held[event.name] = event
-            partner = there.get((event.place, names.get(event.name, "")))
-            if partner is not None and id(event) in last and (apart := _apart(event.numbers, partner.numbers)):
-                yield Difference(event.kind, program, event.place, event.line, event.name, *apart)
+            partner, later = partners.get(id(event), (None, 0))
+            if partner is not None and (apart := _apart(event.numbers, partner.numbers)):
+                yield Difference(event.kind, program, event.place, event.line, event.name, *apart, later=later)
         elif event.kind is Kind.LOOP:
             loop = loops.get(event.place)
             if loop is not None and loop.numbers != event.numbers:
@@ -168,9 +167,32 @@ def _touched(events: Iterable[Event], kind: Kind) -> dict[str, Elements]:
     return {name: np.unique(np.concatenate(every)) for name, every in found.items()}
 
 
+def _pairs(
+    yours: Sequence[Event], right: Sequence[Event], names: Mapping[str, str]
+) -> Iterator[tuple[Event, Event, int]]:
+    """Values of names beside the solution's, and how often the name is assigned again in that iteration.
+
+    All of an iteration's, if the solution assigns that name as often there; else the last one.
+    """
+    mine, theirs = _in_order(yours), _in_order(right)
+    for (place, name), own in mine.items():
+        other = theirs.get((place, names.get(name, "")), [])
+        for later in range(len(own) if len(own) == len(other) else min(1, len(other))):
+            yield own[-1 - later], other[-1 - later], later
+
+
+def _in_order(events: Iterable[Event]) -> dict[tuple[Place, str], list[Event]]:
+    """The values of each name in each iteration."""
+    found: dict[tuple[Place, str], list[Event]] = {}
+    for event in events:
+        if event.kind is Kind.NAME:
+            found.setdefault((event.place, event.name), []).append(event)
+    return found
+
+
 def _last(events: Iterable[Event]) -> dict[tuple[Place, str], Event]:
     """The last value of each name in each iteration."""
-    return {(event.place, event.name): event for event in events if event.kind is Kind.NAME}
+    return {key: every[-1] for key, every in _in_order(events).items()}
 
 
 def _names(programs: Programs) -> list[str]:

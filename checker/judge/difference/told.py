@@ -20,7 +20,7 @@ GENERIC = frozenset({"wrong-values", "not-a-number"})  # findings that say where
 def to_tell(seen: Compared, cure: str) -> Difference | None:
     """Return the difference to tell: of the name that cures, else the first one; if nothing differs, what is stored."""
     if cure:
-        return next(one for one in seen.every if one.kind is Kind.NAME and one.name == cure)
+        return next(one for one in (*seen.telling, *seen.every) if one.kind is Kind.NAME and one.name == cure)
     if seen.telling:
         return seen.telling[0]
     if seen.every or not seen.same_loops or seen.wrong is None:
