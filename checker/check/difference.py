@@ -61,6 +61,8 @@ def _compared(puzzle: Puzzle, program: Program, kernel: str, known: Mapping[int,
     """The kernel on recorded launches: the first one that is wrong, and some that are right."""
     recorded = {one.case: one for one in recordings(puzzle.id).get(kernel, ())}
     cases = _telling([case for case in cases_of(puzzle, kernel) if case.name in recorded], known)
+    if not cases:
+        return None
     results = run(program.source, [replace(launch_of(case, puzzle), most_steps=MOST_STEPS) for case in cases])
     if len(results) < len(cases):
         return None

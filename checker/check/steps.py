@@ -127,7 +127,7 @@ class Check:
                 result = run_in(box, (program.source, list(program.kernels), plan.launches, plan.passes), others)
                 evidence = self._evidence(plan, result)
                 verdict = self._judged(puzzle, program, plan, evidence, result)
-            if not (self.puzzle.pytorch or self.terms.on_gpu or program.atomics or verdict.accepted):
+            if not (self.terms.on_gpu or program.atomics or verdict.accepted):
                 verdict = self._beside_the_solution(box, program, verdict, evidence)
             if verdict.earned:  # what does not compile scores 0, unless that is so in half precision alone
                 verdict = self._with_compiled(verdict, compiler)

@@ -9,10 +9,12 @@ from pathlib import Path
 import numpy as np
 
 from checker import catalog
-from checker.box.parent import Limits
+from checker.box.parent import Limits, pytorch_missing
+from checker.box.protocol.device import Device
 from checker.box.protocol.steps import MOST_STEPS
 from checker.check import launch, program_of
 from checker.course import places
+from checker.course.ladder import entry
 from checker.judge.asked import launch_of
 from checker.judge.difference.events import Event, events_of, shape_of_loops
 from checker.judge.difference.recordings import Recorded, cases_of
@@ -22,19 +24,20 @@ CLOSE = 1e-5  # of a block's largest number: as far as machines may differ
 
 
 def recorded(puzzle_id: str, root: Path = places.ROOT) -> list[Recorded]:
-    """Return the launches of a puzzle's solution; none in PyTorch, where a line is no step of an algorithm.
+    """Return the launches of a puzzle's solution; none of a function that launches kernels.
 
     A launch that is too long to be recorded whole is left out.
     """
     puzzle = catalog.load(puzzle_id)
-    if puzzle.pytorch:
+    if entry(puzzle_id).launches or (puzzle.pytorch and pytorch_missing()):
         return []
     program, _ = program_of(newest(places.solution(puzzle_id, root), puzzle.kernels), puzzle.kernels)
+    device = Device.PYTORCH if puzzle.pytorch else Device.INTERPRETER
     found = []
     for kernel in puzzle.kernels:
         cases = cases_of(puzzle, kernel.name)
         asked = [replace(launch_of(case, puzzle), most_steps=MOST_STEPS) for case in cases]
-        results = launch(program, asked, Limits()).results if cases else {}
+        results = launch(program, asked, Limits(), device=device).results if cases else {}
         loops = shape_of_loops(program.source, kernel.name)
         ran = ((case, events_of(program.source, case, results[n])) for n, case in enumerate(cases))
         found += [Recorded(kernel.name, case.name, loops, programs) for case, programs in ran if programs]

@@ -16,6 +16,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
+from checker.box.inside.given import given
 from checker.box.inside.memory import BoxTensor, Memory, RefusedAccess
 from checker.box.inside.running import running
 from checker.box.inside.stepping import Recorder, SeenMemory
@@ -117,6 +118,7 @@ def _answer_of_pytorch(stream: BinaryIO, pytorch: Any, asked: Asked) -> bool:
     recorder = Recorder(asked.source, pytorch.held, None, most) if most else None
     try:
         work.begin(asked.launch.most_work)
+        given.begin(asked.launch.given, pytorch.like)
         with recorder or nullcontext():
             made = pytorch.called(asked.kernel, asked.launch)
         results, log = [*made.dense, *itertools.chain(*made.filled)], (made.log, made.elements)
@@ -162,7 +164,6 @@ def _once(
 ) -> tuple[dict[str, Any], Memory, Sequence[bytes]]:
     """One launch; `scratch` is what the launch before has left in tensors of that kind."""
     from checker.box.inside import interpreter
-    from checker.box.inside.given import given
 
     launch = asked.launch
     tensors = [
@@ -184,7 +185,7 @@ def _once(
     answer: dict[str, Any] = {"launch": asked.number, "refused": None, "error": None}
     try:
         work.begin(launch.most_work)
-        given.begin(launch.given)
+        given.begin(launch.given, interpreter.like)
         arguments: dict[str, Any] = {tensor.name: interpreter.pointer(tensor) for tensor in memory.tensors}
         for name, (dtype, value) in launch.scalars.items():
             arguments[name] = interpreter.scalar(value, dtype)

@@ -18,10 +18,11 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from checker.box.inside import harness, reached
 from checker.box.inside.answering import run_pass
+from checker.box.inside.given import given
 from checker.box.inside.running import running
 from checker.box.inside.stepping import block, other
 from checker.box.inside.work import work
-from checker.box.protocol.launch import Launch, TensorArgument
+from checker.box.protocol.launch import GIVEN, Launch, TensorArgument
 from checker.box.protocol.records import STORE, Record, table
 from checker.box.protocol.steps import Value
 
@@ -63,7 +64,7 @@ def load(path: str, source: str, names: Iterable[str], **known: Any) -> dict[str
     returns = {name: _last_return(functions[name]) for name in names}
     running.loops = reached.mark(list(functions.values()))
     namespace: dict[str, Any] = {"__name__": "submission", "torch": torch, **known}
-    namespace |= {reached.NAME: running.enter, reached.COUNTED: running.counted}
+    namespace |= {reached.NAME: running.enter, reached.COUNTED: running.counted, GIVEN: given.value}
     exec(compile(tree, path, "exec"), namespace)
     return {name: (namespace[name], returns[name]) for name in names}
 
@@ -98,6 +99,14 @@ def held(value: Any) -> Value:
     with _disable_current_modes():
         numbers = value.detach().double().numpy()
     return block(str(value.dtype).removeprefix("torch."), numbers)
+
+
+def like(own: Any, numbers: npt.NDArray[np.float64]) -> Any:
+    """Return what a name of a function holds with other numbers; as it is if they do not fit."""
+    if not isinstance(own, torch.Tensor) or not own.is_floating_point() or own.numel() != numbers.size:
+        return own
+    with _disable_current_modes():
+        return torch.from_numpy(numbers).reshape(own.shape).to(own.dtype)
 
 
 def inputs(launch: Launch) -> dict[str, torch.Tensor]:

@@ -110,6 +110,17 @@ def held(memory: Memory, value: Any) -> Value:
     return block(str(value.dtype), (numbers.astype(np.int64) - tensor.base) // tensor.itemsize, slot - 1)
 
 
+def like(own: Any, numbers: npt.NDArray[np.float64]) -> Any:
+    """Return what a name of a kernel holds with other numbers; as it is if they do not fit."""
+    if not isinstance(own, tl.tensor):
+        return own
+    held = own.handle.data
+    if held.dtype.kind != "f" or numbers.size != held.size:
+        return own
+    made = numbers.reshape(held.shape).astype(held.dtype)
+    return tl.tensor(interpreter.TensorHandle(made, own.handle.dtype), own.type)
+
+
 def launch(
     kernel: Any,
     memory: Memory,

@@ -50,7 +50,7 @@ def serve(header: dict[str, Any], buffers: list[memoryview], number: int) -> Non
     functions.serve(header, buffers, number, sys.modules[__name__])
 
 
-held = functions.held
+held, like = functions.held, functions.like
 
 
 def load_kernels(path: str, source: str, names: Iterable[str]) -> dict[str, Any]:

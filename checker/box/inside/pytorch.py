@@ -59,7 +59,8 @@ def among(name: str, these: frozenset[str]) -> bool:
     return name in these or name.removesuffix("_") in these
 
 
-load_kernels, held = functions.load, functions.held  # under the names by which a device is asked for them
+# Under the names by which a device is asked for them.
+load_kernels, held, like = functions.load, functions.held, functions.like
 
 
 class NotAllowed(Exception):

@@ -98,7 +98,9 @@ def compared(
             return False
         if one.kind is Kind.LOOP:  # the same blocks in another number of iterations are style
             own, other = yours[one.program], right.programs[one.program]
-            if moved(other, Kind.STORE, one.place):
+            if not any(event.kind in (Kind.LOAD, Kind.STORE) for event in other):
+                return bool(good)  # a function in PyTorch
+            if moved([event for event in other if len(event.place) > len(one.place)], Kind.STORE, one.place):
                 return moved(own, Kind.STORE) != moved(other, Kind.STORE)
             return moved(own, Kind.LOAD, one.place) != moved(other, Kind.LOAD, one.place)
         named = one.kind in (Kind.NAME, Kind.LEFT)

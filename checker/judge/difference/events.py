@@ -18,7 +18,7 @@ from checker.course.case import Case
 Place = tuple[int, ...]
 Numbers = npt.NDArray[np.float64]
 Elements = npt.NDArray[np.int64]
-FLOATS = frozenset({"float", "fp16", "bf16", "fp32", "fp64"})
+FLOATS = frozenset({"float", "fp16", "bf16", "fp32", "fp64", "float16", "bfloat16", "float32", "float64"})
 
 
 class Kind(str, Enum):
