@@ -239,7 +239,7 @@ def _fitting(yours: Numbers | None, right: Numbers | None) -> tuple[Numbers, Num
 def _apart(yours: Numbers | None, right: Numbers | None) -> tuple[tuple[int, ...], float, float] | None:
     """(index of the first number that differs, yours, the solution's); None if they are as good as equal."""
     fitting = _fitting(yours, right)
-    if fitting is None:
+    if fitting is None or yours is None:
         return None
     a, b = fitting
     finite = np.abs(b[np.isfinite(b)])
@@ -247,5 +247,6 @@ def _apart(yours: Numbers | None, right: Numbers | None) -> tuple[tuple[int, ...
     differs = ~np.isclose(a, b, rtol=CLOSE, atol=CLOSE * largest / 50 + 1e-30, equal_nan=True)
     if not differs.any():
         return None
-    index = tuple(int(at) for at in np.argwhere(differs)[0])
-    return index, float(a[index]), float(b[index])
+    at = int(np.argmax(differs))
+    index = tuple(int(n) for n in np.unravel_index(at, np.shape(yours)))
+    return index, float(a.flat[at]), float(b.flat[at])
