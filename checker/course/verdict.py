@@ -87,11 +87,10 @@ class Differs:
     """
 
     what: str
-    line: int | None  # of the file, or within the cell; None: it never does what the solution's does
+    where: Where  # and the first wrong element of that launch; without a line: it never does what the solution's does
+    step: int | None  # of that program, counted from 0, if it is seen in one
     iteration: int | None  # of the innermost loop around the line, counted from 1
     case: str  # if the finding was seen with another one
-    case_id: int  # its place among the cases of practice
-    program: tuple[int, ...]
     element: str  # that differs first; of loads and stores, the first and the last
     name: str  # that it belongs to
     yours: str = ""
@@ -105,21 +104,22 @@ class Differs:
     @property
     def sentence(self) -> str:
         """Return the difference in a sentence, with both values."""
-        line = f"Line {self.line}" + (f", iteration {self.iteration} of its loop," if self.iteration else "")
+        at, program = self.where.line, self.where.program or ()
+        line = f"Line {at}" + (f", iteration {self.iteration} of its loop," if self.iteration else "")
         if self.what == "name":
             return f"{line} makes {self.element} {self.yours}; in the solution it is {self.right}."
         if self.what == "left":
-            loop = f"Iteration {self.iteration} of the loop in line {self.line}"
+            loop = f"Iteration {self.iteration} of the loop in line {at}"
             return f"{loop} leaves {self.element} {self.yours}; in the solution it is {self.right}."
         if self.what == "loop":
-            return f"The loop in line {self.line} makes {self.yours} iterations; in the solution it makes {self.right}."
+            return f"The loop in line {at} makes {self.yours} iterations; in the solution it makes {self.right}."
         if self.what == "stored":
-            return f"Line {self.line} stores {self.element} as {self.yours}; in the solution it is {self.right}."
-        program = f"program {self.program[0] if len(self.program) == 1 else self.program}"
+            return f"Line {at} stores {self.element} as {self.yours}; in the solution it is {self.right}."
+        named = f"program {program[0] if len(program) == 1 else program}"
         verb = "loads" if self.what == "load" else "stores"
-        if self.line is None:
-            return f"In {program}, the solution {verb} {self.element}, and your kernel never does."
-        return f"{line} {verb} {self.element}; in {program} the solution never does."
+        if at is None:
+            return f"In {named}, the solution {verb} {self.element}, and your kernel never does."
+        return f"{line} {verb} {self.element}; in {named} the solution never does."
 
     @property
     def proof(self) -> str:

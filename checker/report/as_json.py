@@ -11,6 +11,7 @@ from typing import Any
 from checker.course.verdict import Compilation, Finding, Run, Verdict
 
 SCHEMA = 3  # 1: `puzzle` was a number; 2: `endless-traffic` was a finding of its own, now it is `time-limit`
+_PLACE = ("cell", "line", "case", "program", "tensor", "index")
 
 
 def as_dict(verdict: Verdict) -> dict[str, Any]:
@@ -44,9 +45,9 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "id": finding.id,
         "verdict": finding.status.value,
         **_fields(finding, ("title", "explanation", "question", "hint")),
-        "where": _fields(finding.where, ("cell", "line", "case", "program", "tensor", "index")),
+        "where": _fields(finding.where, _PLACE),
         "examples": finding.examples,
-        "differs": None if finding.differs is None else asdict(finding.differs),
+        "differs": finding.differs and asdict(finding.differs) | {"where": _fields(finding.differs.where, _PLACE)},
         "error_map": None if finding.error_map is None else asdict(finding.error_map),
     }
 

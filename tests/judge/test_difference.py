@@ -97,11 +97,11 @@ def test_numbers_are_the_solutions(quick: Terms) -> None:
     """They are those of the lesson's algorithm, computed here in another way."""
     finding = check_changed(*SAID["a name"][0], quick).findings[0]
     found = finding.differs
-    assert found is not None and found.iteration is not None
+    assert found is not None and found.iteration is not None and found.where.program is not None
     launch = next(
         one for one in recordings("p3")["online_softmax_kernel"] if one.case == (found.case or finding.where.case)
     )
-    loaded = [one.numbers for one in launch.programs[found.program[0]] if one.name == "x"]
+    loaded = [one.numbers for one in launch.programs[found.where.program[0]] if one.name == "x"]
     seen = np.concatenate([one for one in loaded[: found.iteration] if one is not None])
     assert float(found.right) == pytest.approx(np.exp(seen - seen.max()).sum(), rel=1e-3)
 
@@ -117,7 +117,7 @@ def test_a_name_without_numbers_does_not_contradict_a_proof(name: str, quick: Te
     verdict = check_changed(*NAMED[name], quick)
     first = verdict.findings[0]
     assert first.id in ("wrong-values", "not-a-number") and first.differs is not None and first.differs.proven
-    assert first.title == first.differs.sentence and first.where.line == first.differs.line
+    assert first.title == first.differs.sentence and first.where.line == first.differs.where.line
     assert first.question == question("p3", "online_softmax_kernel", first.differs.name) != ""
     assert all(finding.certain for finding in verdict.findings)
 
@@ -125,7 +125,7 @@ def test_a_name_without_numbers_does_not_contradict_a_proof(name: str, quick: Te
 def test_a_name_with_numbers_stays_and_gets_the_line(quick: Terms) -> None:
     finding = check_changed(*SAID["a name"][0], quick).findings[0]
     assert finding.id == "denominator-not-rescaled" and finding.differs is not None and finding.differs.proven
-    assert finding.where.line == finding.differs.line
+    assert finding.where.line == finding.differs.where.line
 
 
 @pytest.mark.parametrize("puzzle", COMPARED)

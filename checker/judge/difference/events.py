@@ -47,6 +47,7 @@ class Event:
     line: int  # 0: of the solution, whose lines nobody is shown
     numbers: Numbers | None = None  # of a name; of a loop, its iterations
     elements: Elements | None = None  # loaded or stored: their numbers in the dense tensor, each once
+    step: int = 0  # of its program, counted from 0; of a loop, the last look at its head
 
 
 Programs = Mapping[int, Sequence[Event]]  # by program
@@ -91,6 +92,7 @@ class _Level:
     last: int
     iteration: int = -1
     begun: int = 0  # loops within it, in this iteration
+    head: int = 0  # the last step at its first line
 
 
 def _events(
@@ -100,7 +102,7 @@ def _events(
     levels = [_Level(0, 1 << 31)]
     starts = np.concatenate(([0], np.cumsum(log.distinct)))
 
-    for step in steps:
+    for n, step in enumerate(steps):
         if step.depth == 0:
             while not levels[-1].first <= step.line <= levels[-1].last:
                 yield _ended(levels)
@@ -109,19 +111,19 @@ def _events(
                 levels.append(_Level(step.line, loops[step.line]))
             if step.line == levels[-1].first:
                 levels[-1].iteration += 1
+                levels[-1].head = n
                 levels[-1].begun = 0
         for access in step.accesses:
             if access.record >= 0:
                 elements = log.elements[starts[access.record] : starts[access.record + 1]].astype(np.int64)
                 name = names[int(log.tensor[access.record])]
-                yield Event(
-                    Kind.STORE if access.store else Kind.LOAD, _place(levels), name, step.line, elements=elements
-                )
+                kind = Kind.STORE if access.store else Kind.LOAD
+                yield Event(kind, _place(levels), name, step.line, elements=elements, step=n)
         if step.depth == 0:
             for name, at in step.changed.items():
                 value = recorded.values[at]
                 if value.type in FLOATS and value.numbers is not None:
-                    yield Event(Kind.NAME, _place(levels), name, step.line, value.numbers)
+                    yield Event(Kind.NAME, _place(levels), name, step.line, value.numbers, step=n)
     while len(levels) > 1:
         yield _ended(levels)
 
@@ -129,7 +131,8 @@ def _events(
 def _ended(levels: list[_Level]) -> Event:
     """The end of the innermost loop: its head was looked at once more than it was gone through."""
     loop = levels.pop()
-    return Event(Kind.LOOP, _place(levels), "", loop.first, np.array(float(max(loop.iteration, 0))))
+    iterations = np.array(float(max(loop.iteration, 0)))
+    return Event(Kind.LOOP, _place(levels), "", loop.first, iterations, step=loop.head)
 
 
 def _place(levels: Sequence[_Level]) -> Place:

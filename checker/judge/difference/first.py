@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -50,6 +51,18 @@ class Difference:
     right: float = 0.0
     elements: tuple[int, ...] = ()  # first and last that only one of them loads or stores
     later: int = 0  # how often the name is assigned again in that iteration
+    step: int | None = None  # of the program, if it is seen in one
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """What a name of yours holds, and what the solution's holds in the same iteration."""
+
+    seen: Event  # that assigns the name, or with which an iteration ends that has left it as it was
+    own: Event  # that has assigned it, and so the same one or an earlier one
+    right: Numbers | None  # in the form of yours; None if they cannot be compared
+    apart: tuple[tuple[int, ...], float, float] | None  # index of the first number that differs, yours, the solution's
+    later: int = 0  # how often the name is assigned again in that iteration
 
 
 def paired(yours: Programs, right: Programs) -> dict[str, str]:
@@ -83,10 +96,10 @@ def alike(yours: Programs, right: Programs, names: Mapping[str, str]) -> set[tup
     """
     same: dict[tuple[str, int, int], bool] = {}
     for program, events in yours.items():
-        for event, partner, later in _pairs(events, right.get(program, ()), names):
-            key = event.name, len(event.place), later
-            fits = _fitting(event.numbers, partner.numbers) is not None
-            same[key] = same.get(key, True) and fits and not _apart(event.numbers, partner.numbers)
+        for one in held(events, right.get(program, ()), names):
+            if one.seen is one.own:
+                key = one.own.name, len(one.own.place), one.later
+                same[key] = same.get(key, True) and one.right is not None and not one.apart
     return {key for key, all_same in same.items() if all_same}
 
 
@@ -98,64 +111,65 @@ def moved(events: Sequence[Event], kind: Kind, place: Place = ()) -> list[tuple[
 
 def values(yours: Sequence[Event], right: Sequence[Event], name: str, other: str) -> list[Numbers | None]:
     """Return for each time that a program of yours assigns `name` what the solution's holds there; None: unknown."""
-    there = {id(event): partner for event, partner, _ in _pairs(yours, right, {name: other})}
-    found: list[Numbers | None] = []
+    known = {id(one.seen): one.right for one in held(yours, right, {name: other}) if one.seen is one.own}
+    return [known.get(id(event)) for event in yours if event.kind is Kind.NAME and event.name == name]
+
+
+def held(yours: Sequence[Event], right: Sequence[Event], names: Mapping[str, str]) -> Iterator[Held]:
+    """Yield what a program's names hold beside the solution's: what an iteration assigns, and what it leaves.
+
+    All values that it assigns to a name, if the solution assigns as many there; else the last one.
+    """
+    mine, theirs = _in_order(yours), _in_order(right)
+    ends = {event.place: event for event in yours}
+    now: dict[str, Event] = {}
     for event in yours:
-        if event.kind is Kind.NAME and event.name == name:
-            partner = there.get(id(event))
-            fitting = partner and _fitting(event.numbers, partner.numbers)
-            found.append(fitting[1] if fitting else None)
-    return found
+        compared: list[tuple[Event, int]] = []
+        if event.kind is Kind.NAME:
+            now[event.name] = event
+            every = mine[event.place, event.name]
+            later = len(every) - 1 - next(n for n, one in enumerate(every) if one is event)
+            others = theirs.get((event.place, names.get(event.name, "")), ())
+            compared = [(event, later)] if not later or len(every) == len(others) else []
+        if ends[event.place] is event and len(event.place) > 1:
+            compared += [(own, 0) for own in now.values() if own.place != event.place]
+        for own, later in compared:
+            if others := theirs.get((event.place, names.get(own.name, "")), ()):
+                right_now = others[-1 - later].numbers
+                fitting = _fitting(own.numbers, right_now)
+                yield Held(event, own, fitting and fitting[1], _apart(own.numbers, right_now), later)
 
 
 def _of_program(program: int, yours: Programs, right: Programs, names: Mapping[str, str]) -> Iterator[Difference]:
     mine, theirs = yours.get(program, ()), right[program]
-    there = _last(theirs)
-    partners = {id(event): (partner, later) for event, partner, later in _pairs(mine, theirs, names)}
+    seen: dict[int, list[Held]] = {}
+    for one in held(mine, theirs, names):
+        seen.setdefault(id(one.seen), []).append(one)
     loops = {event.place: event for event in theirs if event.kind is Kind.LOOP}
     touched = {kind: _touched(theirs, kind) for kind in (Kind.LOAD, Kind.STORE)}
-    ends = {event.place: n for n, event in enumerate(mine)}  # an iteration's last event
-    held: dict[str, Event] = {}
-    for n, event in enumerate(mine):
-        if event.kind is Kind.NAME:
-            held[event.name] = event
-            partner, later = partners.get(id(event), (None, 0))
-            if partner is not None and (apart := _apart(event.numbers, partner.numbers)):
-                yield Difference(event.kind, program, event.place, event.line, event.name, *apart, later=later)
-        elif event.kind is Kind.LOOP:
+    for event in mine:
+        told = partial(Difference, event.kind, program, event.place, event.line, step=event.step)
+        if event.kind is Kind.LOOP:
             loop = loops.get(event.place)
             if loop is not None and loop.numbers != event.numbers:
-                counts = float(event.numbers or 0), float(loop.numbers or 0)
-                yield Difference(event.kind, program, event.place, event.line, "", (), *counts)
+                yield told("", (), float(event.numbers or 0), float(loop.numbers or 0))
         elif event.elements is not None:
             only = np.setdiff1d(event.elements, touched[event.kind].get(event.name, ()))
             if only.size:
-                both = int(only[0]), int(only[-1])
-                yield Difference(event.kind, program, event.place, event.line, event.name, elements=both)
-        if ends[event.place] == n and len(event.place) > 1:
-            yield from _left(program, event.place, mine, held, there, names)
+                yield told(event.name, elements=(int(only[0]), int(only[-1])))
+        for one in seen.get(id(event), ()):
+            if one.apart and one.own is event:
+                yield told(event.name, *one.apart, later=one.later)
+            elif one.apart:
+                around = (other.line for other in mine if other.kind is Kind.LOOP and other.place == event.place[:-2])
+                line = next(around, 0)
+                yield Difference(Kind.LEFT, program, event.place, line, one.own.name, *one.apart, step=event.step)
     for kind in (Kind.LOAD, Kind.STORE):
         own = _touched(mine, kind)
         for name, elements in touched[kind].items():
             never = np.setdiff1d(elements, own.get(name, ()))
             if never.size:
                 yield Difference(kind, program, (), 0, name, elements=(int(never[0]), int(never[-1])))
-
-
-def _left(
-    program: int,
-    place: Place,
-    mine: Sequence[Event],
-    held: Mapping[str, Event],
-    there: Mapping[tuple[Place, str], Event],
-    names: Mapping[str, str],
-) -> Iterator[Difference]:
-    """Names that an iteration does not assign, and that the solution's does."""
-    loop = next((one.line for one in mine if one.kind is Kind.LOOP and one.place == place[:-2]), 0)
-    for name, event in held.items():
-        partner = there.get((place, names.get(name, "")))
-        if event.place != place and partner is not None and (apart := _apart(event.numbers, partner.numbers)):
-            yield Difference(Kind.LEFT, program, place, loop, name, *apart)
 
 
 def _touched(events: Iterable[Event], kind: Kind) -> dict[str, Elements]:
@@ -165,20 +179,6 @@ def _touched(events: Iterable[Event], kind: Kind) -> dict[str, Elements]:
         if event.kind is kind and event.elements is not None:
             found.setdefault(event.name, []).append(event.elements)
     return {name: np.unique(np.concatenate(every)) for name, every in found.items()}
-
-
-def _pairs(
-    yours: Sequence[Event], right: Sequence[Event], names: Mapping[str, str]
-) -> Iterator[tuple[Event, Event, int]]:
-    """Values of names beside the solution's, and how often the name is assigned again in that iteration.
-
-    All of an iteration's, if the solution assigns that name as often there; else the last one.
-    """
-    mine, theirs = _in_order(yours), _in_order(right)
-    for (place, name), own in mine.items():
-        other = theirs.get((place, names.get(name, "")), [])
-        for later in range(len(own) if len(own) == len(other) else min(1, len(other))):
-            yield own[-1 - later], other[-1 - later], later
 
 
 def _in_order(events: Iterable[Event]) -> dict[tuple[Place, str], list[Event]]:

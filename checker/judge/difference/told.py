@@ -41,13 +41,16 @@ def told(puzzle_id: str, finding: Finding, seen: Compared, first: Difference, cu
     """
     proven, generic = bool(cure), finding.id in GENERIC
     place = where(first.line or None, seen.case, program=grid_position(seen.case, first.program))
+    if seen.wrong is not None:
+        name = seen.wrong.first
+        stored = where(seen.wrong.store_line).line
+        place = replace(place, tensor=name, index=seen.wrong.at(name), stored=stored)
     differs = Differs(
         first.kind.value,
-        place.line,
+        place,
+        first.step,
         first.place[-2] + 1 if len(first.place) > 1 and first.kind is not Kind.LOOP else None,
         "",
-        seen.case.id,
-        grid_position(seen.case, first.program),
         _element(seen.case, first),
         tensor_name(first.name),
         f"{first.yours:.4g}",
@@ -58,10 +61,6 @@ def told(puzzle_id: str, finding: Finding, seen: Compared, first: Difference, cu
     if first.kind is Kind.STORED:
         alike, without = seen.alike
         differs = replace(differs, alike=tuple(alike), without=tuple(without))
-    if seen.wrong is not None:
-        name = seen.wrong.first
-        stored = where(seen.wrong.store_line).line
-        place = replace(place, tensor=name, index=seen.wrong.at(name), stored=stored)
     asked = question(puzzle_id, seen.case.kernel, _place(seen, first))
     if not generic and not (proven and _contradicted(finding, seen, where)):
         located = finding.where.line is not None and not finding.where.role
