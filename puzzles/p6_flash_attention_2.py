@@ -262,12 +262,11 @@ run(flash_attention_2_kernel, **tensors, **strides, **sizes, grid=(64 // Br, 1))
 # %% [markdown]
 # ## What to notice afterwards
 #
-# p5 read K and V once and O $T_c$ times. Now O is written once, and K and V are read $T_r$ times. `make trace
-# PUZZLE=p6` draws your order of tiles beside that of your p5, and the tiles that you skip; `make step PUZZLE=p6` runs
-# both side by side and counts their bytes. In elements that is about $2 n^2 d / B_r$ in place of p5's $3 n^2 d / B_c$.
-# Two things more speak for it. K and V are only read, by many programs at about the same time, so most reads are served
-# by the L2 cache. And there are $T_r$ times as many programs to fill the GPU with: full attention of 32 heads takes 6.6
-# ms on an H200, and took 80 ms with p5.
+# p5 read K and V once and O $T_c$ times. Now O is written once, and K and V are read $T_r$ times. In elements that is
+# about $2 n^2 d / B_r$ in place of p5's $3 n^2 d / B_c$. `make trace PUZZLE=p6` draws your order of tiles next to that
+# of your p5, and the tiles that you skip. Two things more speak for it. K and V are only read, by many programs at
+# about the same time, so most reads are served by the L2 cache. And there are $T_r$ times as many programs to fill the
+# GPU with: full attention of 32 heads takes 6.6 ms on an H200, and took 80 ms with p5.
 #
 # The inner loop no longer divides. On a GPU, one exponential or division costs as much as many multiplications of a
 # matrix product. So FlashAttention-2 is faster also because it does less beside the products.

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from checker.box.protocol.results import AccessLog, LaunchResult, Refusal
-from checker.box.protocol.steps import Step, Steps, Value
+from checker.box.protocol.steps import Step, Value
 from checker.course.case import Case
 from checker.course.clean import clean, one_line
-from checker.course.verdict import Differs, Where
+from checker.course.puzzle import Expected
+from checker.course.verdict import Where
+from checker.judge.difference.events import Programs
+from checker.judge.difference.first import held, paired
 from checker.judge.evidence import element_name, tensor_name
 from checker.report.said import said as spoken
 from checker.submission.extract import Program
@@ -33,12 +36,12 @@ def launch_data(
     result: LaunchResult,
     about: Where,
     own: int,
-    differs: Differs | None = None,
+    expected: Mapping[str, Expected],
 ) -> Data:
-    """A launch, its steps program by program.
+    """Return a launch, its steps program by program.
 
     `own`: the program that is shown first. `about`: the place of a finding, if this is its launch: then its last step
-    is shown first, or the one that stored the wrong element, or where it first `differs` from the solution.
+    is shown first, or the one that stored the wrong element. `expected`: the right values of its outputs.
     """
     functions = [program.functions[name] for name in (case.kernel, *sorted(program.calls[case.kernel]))]
     recorded = result.steps
@@ -71,13 +74,10 @@ def launch_data(
         "stopped": None if end is None else _stopped(result, submission),
         "start": own_steps[0 if end is None else -1],
     }
-    if wrong := _wrong(case, about):
+    if wrong := _wrong(case, about, result, expected):
         stored = [n for n in own_steps if _stores(as_steps[n], wrong["tensor"], wrong["element"])]
         last = stored[-1] if stored else data["start"]
         data |= {"wrong": wrong | {"stored": bool(stored), "step": last}, "start": last}
-    if differs is not None:
-        at = next((n for n in own_steps if _shows(steps[n], differs, recorded, submission)), None)
-        data |= {"differs": at is not None, "start": data["start"] if at is None else at}
     return data
 
 
@@ -90,22 +90,32 @@ def translated(data: Data) -> Data:
         for one in data["launches"]
     ]
     words = {key: data[key] and spoken(data[key]) for key in ("title", "example")}
-    return data | words | {"launches": launches, "beside": data["beside"] and translated(data["beside"])}
+    return data | words | {"launches": launches}
 
 
-def _shows(step: Step, differs: Differs, recorded: Steps, submission: Submission) -> bool:
-    """Whether a step is where a kernel first differs from the solution: the line, and the value that it has there."""
-    if submission.place(step.line)[1] != differs.line:
-        return False
-    numbers = recorded.values[step.changed[differs.name]].numbers if differs.name in step.changed else None
-    return differs.what != "name" or (
-        numbers is not None and differs.yours in map("{:.4g}".format, numbers.reshape(-1))
-    )
+def add_solution(data: Data, yours: Programs, right: Programs, program: int | None, step: int | None) -> None:
+    """Add to a launch what names hold in the solution, step by step, and begin with the step that first differs.
+
+    That is the one with this number in this program, if the program is shown first.
+    """
+    steps, values, names = data["steps"], data["values"], paired(yours, right)
+    if step is not None and program == steps[data["start"]][0]:
+        data |= {"differs": True, "start": [n for n, one in enumerate(steps) if one[0] == program][step]}
+    for number, events in yours.items():
+        own = [one for one in steps if one[0] == number]
+        for one in held(events, right.get(number, ()), names):
+            place, first = -1, -1
+            if one.apart and one.right is not None:
+                like = values[dict(own[one.own.step][4])[one.own.name]]
+                place, first = len(values), int(np.ravel_multi_index((0, *one.apart[0]), (1, *one.right.shape)))
+                values.append([*like[:2], [_rounded(number) for number in one.right.reshape(-1).tolist()], -1])
+            if one.right is not None:
+                own[one.seen.step][-1].append([one.own.name, place, first])
 
 
 def _step(step: Step, log: AccessLog) -> list[Any]:
     accesses = [[*_touched(log, one.record), one.store, one.mask, one.value] for one in step.accesses]
-    return [step.program, step.line, step.function, step.depth, list(step.changed.items()), accesses]
+    return [step.program, step.line, step.function, step.depth, list(step.changed.items()), accesses, []]
 
 
 def _touched(log: AccessLog, record: int) -> tuple[int, list[list[int]]]:
@@ -131,7 +141,7 @@ def _rounded(number: float) -> float | str:
     return int(number) if number == int(number) and abs(number) < 2**53 else float(f"{number:.{DIGITS}g}")
 
 
-def _wrong(case: Case, about: Where) -> Data | None:
+def _wrong(case: Case, about: Where, result: LaunchResult, expected: Mapping[str, Expected]) -> Data | None:
     """The wrong element that a finding is about. (An access outside its tensor has an index, too.)"""
     tensor = case.tensors.get(about.tensor or "")
     if tensor is None or about.index is None or len(about.index) != tensor.values.ndim:
@@ -141,13 +151,17 @@ def _wrong(case: Case, about: Where) -> Data | None:
     assert about.tensor is not None
     number = int(np.ravel_multi_index(about.index, tensor.values.shape))
     name = element_name(about.tensor, about.index)
-    return {"tensor": list(case.tensors).index(about.tensor), "element": number, "name": name}
+    found = {"tensor": list(case.tensors).index(about.tensor), "element": number, "name": name}
+    if about.tensor not in expected:
+        return found
+    both = result.tensors[about.tensor], expected[about.tensor].values
+    return found | {"both": [_rounded(float(of[about.index])) for of in both]}
 
 
 def _stores(step: list[Any], tensor: int, element: int) -> bool:
     return any(
         store and touched == tensor and any(first <= element < first + count for first, count in runs)
-        for touched, runs, store, *_ in step[-1]
+        for touched, runs, store, *_ in step[5]
     )
 
 

@@ -76,16 +76,6 @@ def _wrongness(puzzle: Puzzle, verdict: Verdict) -> Wrongness | None:
 
 def _beside(puzzle: Puzzle, host: Host | None = None) -> Beside | None:
     """The puzzle to compare with, and its launch if the student has solved it."""
-    found = neighbour(puzzle, host)
-    if found is None:
-        return None
-    other, outcome = found
-    seen = launches(other, outcome, host) if outcome is not None else ()
-    return Beside(other.id, other.title, next((one.pairs for one in seen), None))
-
-
-def neighbour(puzzle: Puzzle, host: Host | None = None) -> tuple[Puzzle, Outcome | None] | None:
-    """The puzzle to compare with, if there is one, and the outcome of the student's own kernel if that is accepted."""
     puzzle_id = puzzle.pictured.beside if puzzle.pictured is not None else None
     if puzzle_id is None or puzzle_id not in ladder.stems():
         return None
@@ -93,9 +83,10 @@ def neighbour(puzzle: Puzzle, host: Host | None = None) -> tuple[Puzzle, Outcome
     try:
         submission = own(puzzle_id, ROOT)
     except AnotherFirst:
-        return other, None
+        return Beside(other.id, other.title, None)
     if progress.accepted_as(puzzle_id, submission.sha256, ROOT):
         outcome = believed(puzzle_id, submission)
     else:
         outcome = check(puzzle_id, submission, Terms(targets=(), host=host or Host()))
-    return other, outcome if outcome.verdict.accepted else None
+    seen = launches(other, outcome, host) if outcome.verdict.accepted else ()
+    return Beside(other.id, other.title, next((one.pairs for one in seen), None))

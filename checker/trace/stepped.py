@@ -18,10 +18,12 @@ from checker.course.puzzle import Puzzle
 from checker.course.status import Misuse
 from checker.course.verdict import Finding, Where
 from checker.judge.asked import launch_of
+from checker.judge.difference.events import events_of
+from checker.judge.difference.recordings import recordings
 from checker.report.said import said
 from checker.report.words import plain, sign
-from checker.trace.as_data import Data, launch_data
-from checker.trace.run import cases_of, neighbour
+from checker.trace.as_data import Data, add_solution, launch_data
+from checker.trace.run import cases_of
 
 MOST_PROGRAMS = 8  # of a launch that are recorded: the one that is asked for, and its neighbours
 
@@ -32,7 +34,6 @@ class Asked:
 
     program: int | None = None  # of the grid, counted along x first; None: the one that the finding is about
     size: str = ""  # words of a launch's name; none: the launch of the finding, or else the pictured one
-    alone: bool = False  # not beside another puzzle
 
 
 def data_of(outcome: Outcome, asked: Asked = Asked(), host: Host | None = None) -> Data | None:
@@ -48,7 +49,8 @@ def data_of(outcome: Outcome, asked: Asked = Asked(), host: Host | None = None) 
     if program.atomics:
         raise Misuse("Its programs wait for each other, so they take turns: no program can be followed alone.")
     finding = verdict.findings[0] if verdict.findings else None
-    about = _about(finding) if finding and not asked.size else Where()
+    differs = finding.differs if finding and not asked.size else None
+    about = differs.where if differs else finding.where if finding and not asked.size else Where()
     cases = [case for case in _cases(puzzle, about, asked.size) if not program.empty(case.kernel)]
     first = next((case for case in cases if case.id >= 0 and case.id == about.case_id), None)
     launches = {}
@@ -58,8 +60,13 @@ def data_of(outcome: Outcome, asked: Asked = Asked(), host: Host | None = None) 
         order = _order(case, own)
         result = _result(outcome, case, order, host)
         if result is not None and result.steps and result.steps.steps:
-            differs = finding.differs if finding is not None and case is first else None
-            launches[case.kernel] = launch_data(program, submission, case, result, spot, order[0], differs)
+            expected = puzzle.expected(case) if case is first else {}
+            data = launch_data(program, submission, case, result, spot, order[0], expected)
+            if differs is not None and case is first:
+                right = {one.case: one.programs for one in recordings(puzzle.id)[case.kernel]}[case.name]
+                yours = events_of(program.source, case, result)
+                add_solution(data, yours, right, _program_of(spot, case), differs.step)
+            launches[case.kernel] = data
     if not launches:
         return None
     return {
@@ -69,16 +76,7 @@ def data_of(outcome: Outcome, asked: Asked = Asked(), host: Host | None = None) 
         "example": _example(finding),
         "first": [*launches].index(first.kernel) if first is not None and first.kernel in launches else 0,
         "launches": [*launches.values()],
-        "beside": None if asked.alone or asked.size or finding else _beside(puzzle, host),
     }
-
-
-def _about(finding: Finding) -> Where:
-    """The launch and the program to show: those in which the kernel differs from the solution, if that is known."""
-    if (differs := finding.differs) is None:
-        return finding.where
-    known = finding.where if differs.case_id == finding.where.case_id else Where()
-    return replace(known, case_id=differs.case_id, program=differs.program)
 
 
 def _example(finding: Finding | None) -> str | None:
@@ -155,11 +153,3 @@ def _result(outcome: Outcome, case: Case, order: Sequence[int], host: Host | Non
     others = outcome.lent or lent(puzzle.id, None)  # what was accepted before was not run again
     ran = launch(outcome.program, [asked], Limits(), host, device, others, order)
     return ran.results.get(0)
-
-
-def _beside(puzzle: Puzzle, host: Host | None) -> Data | None:
-    """The learner's own kernel for the puzzle to compare with, if it is solved."""
-    found = neighbour(puzzle, host)
-    if found is None or found[1] is None:
-        return None
-    return data_of(found[1], Asked(alone=True), host)

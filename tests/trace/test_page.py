@@ -8,13 +8,11 @@ from typing import Any
 
 import pytest
 
-from checker import catalog
-from checker.trace import stepped
 from checker.trace.page import framed, page
 from checker.trace.stepped import Asked, data_of
 from tests import browsers
 from tests.browsers import picture, violations
-from tests.trace.test_stepped import ALONE, outcome
+from tests.trace.test_stepped import ASKED, outcome
 
 Opened = Callable[..., Any]
 
@@ -30,11 +28,11 @@ def opened(browser: Any, tmp_path: Path) -> Iterator[Opened]:
     """Opens the page on a kernel; whatever goes wrong in it fails the test."""
     faults: list[str] = []
 
-    def open_page(name: str, asked: Asked = ALONE, *, wide: int = 1280, scheme: str = "light") -> Any:
+    def open_page(name: str, asked: Asked = ASKED, *, wide: int = 1280, high: int = 900, scheme: str = "light") -> Any:
         found = data_of(outcome(name), asked)
         assert found is not None
         (tmp_path / "page.html").write_text(page(found), encoding="utf-8")
-        shown = browser.new_page(viewport={"width": wide, "height": 900}, color_scheme=scheme)
+        shown = browser.new_page(viewport={"width": wide, "height": high}, color_scheme=scheme)
         shown.on("pageerror", lambda error: faults.append(str(error)))
         shown.on("request", lambda one: one.url.startswith("file:") or faults.append(one.url))
         shown.goto((tmp_path / "page.html").as_uri())
@@ -141,6 +139,7 @@ def test_another_program_and_another_kernel(opened: Opened) -> None:
     shown.get_by_role("combobox", name="Program").select_option(label="program 2")
     for _ in range(3):
         shown.keyboard.press("ArrowRight")
+    shown.get_by_text("Other names").click()
     assert cards(shown)["start_q"] == "int32 32"
 
 
@@ -172,6 +171,7 @@ def test_a_number_says_what_it_was_and_a_head_what_came_of_it(opened: Opened) ->
     for _ in range(3):
         shown.keyboard.press("Shift+ArrowRight")
     assert "before: 0, 16" in shown.locator(".step-card", has_text="start").first.inner_text()
+    shown.get_by_text("Other names").click()
     old = shown.locator(".step-card", has_text="m_new").inner_text()
     assert "from the last iteration" in old
     while "the loop ends" not in shown.inner_text(".step-said"):
@@ -180,7 +180,7 @@ def test_a_number_says_what_it_was_and_a_head_what_came_of_it(opened: Opened) ->
     causal = opened("p6")
     causal.locator(".step-line", has_text="if CAUSAL:").first.click()
     assert causal.inner_text(".step-said").endswith("this is true.")
-    full = opened("p6", Asked(size="two by two tiles", alone=True))
+    full = opened("p6", Asked(size="two by two tiles"))
     full.locator(".step-line", has_text="if CAUSAL:").first.click()
     assert full.inner_text(".step-said").endswith("this is false.")
     assert full.locator(".step-never").count() == 2
@@ -207,6 +207,7 @@ def test_the_focus_stays_on_a_card_and_arrows_inside_its_numbers_scroll(opened: 
     shown.locator(".step-card", has_text="mask").locator("summary").focus()
     shown.keyboard.press("ArrowRight")
     assert shown.evaluate("document.activeElement.closest('.step-card').dataset.name") == "mask"
+    assert "x = tl.load(" in line(shown)  # it went one step
     shown.keyboard.press("Enter")
     shown.wait_for_selector(".step-scroll")
     shown.locator(".step-scroll").first.focus()
@@ -244,22 +245,39 @@ def test_a_kernel_that_is_wrong_is_marked_and_few_programs_are_counted(opened: O
     assert "8 of 12 programs" in opened("b3").inner_text(".step-choices")
 
 
-def test_two_kernels_go_in_step_with_their_tiles(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stepped, "neighbour", lambda *_: (catalog.load("p6"), outcome("p6")))
-    shown = opened("p5", Asked())
-    shown.get_by_label("beside p6").check()
-    assert shown.locator(".step-pane").count() == 2
-    for _ in range(3):
-        shown.get_by_role("button", name="Next iteration").click()
-    both = shown.locator(".step-bytes").all_inner_texts()
-    assert len(set(both)) == 2 and not any("far 0 bytes" in one for one in both)
-    assert "for start_q in" in shown.locator(".step-now").first.inner_text()
-    picture(shown, "step-p5-beside-p6")
-    shown.keyboard.press("End")
-    lines = shown.locator(".step-now").all_inner_texts()
-    assert "tl.store(lse_ptr" in lines[1], "both come to their ends"
-    shown.get_by_label("beside p6").uncheck()
-    assert shown.locator(".step-pane").count() == 1
+@pytest.mark.parametrize(("wide", "high"), [(1366, 768), (390, 844)])
+@pytest.mark.parametrize("name", ["p3_not_rescaled", "p6_accumulator_not_rescaled"])
+def test_the_mistake_and_the_solutions_value_are_in_sight(opened: Opened, name: str, wide: int, high: int) -> None:
+    shown, differs = opened(name, wide=wide, high=high), outcome(name).verdict.findings[0].differs
+    card = shown.locator(".step-card").first
+    assert differs is not None and f"● {differs.name} " in card.inner_text()
+    assert card.locator(".step-right").inner_text().endswith(f"the solution has {differs.right}")
+    assert "the solution has the same" in shown.locator(".step-cards").first.inner_text()
+    mistake, store = (shown.get_by_role("button", name=f"To the {what}") for what in ("mistake", "wrong store"))
+    for one in (shown.locator(".step-now"), card.locator(".step-right"), mistake, store, *card.locator("canvas").all()):
+        box = one.bounding_box()
+        assert box["y"] >= 0 and box["y"] + box["height"] <= high, one
+    assert wide < 800 or shown.evaluate("document.documentElement.scrollHeight") == high
+    begun = at(shown)
+    store.click()
+    assert at(shown) > begun and "; the solution has " in shown.locator(".step-card").first.inner_text()
+    mistake.click()
+    assert at(shown) == begun
+    picture(shown, f"{name}-{wide}")
+
+
+def test_other_names_are_unfolded_by_a_key_and_stay_so(opened: Opened) -> None:
+    shown = opened("p3")
+    shown.keyboard.press("Shift+ArrowRight")
+    others = shown.locator(".step-names > details")
+    assert "x_ptr" not in cards(shown) and not others.locator(".step-card").count()
+    others.locator("summary").first.focus()
+    shown.keyboard.press("Enter")
+    others.locator(".step-card").first.wait_for()
+    assert "x_ptr" in cards(shown)
+    shown.keyboard.press("ArrowRight")
+    assert line(shown).endswith("< n_cols") and others.locator(".step-card").count()
+    assert shown.evaluate("document.activeElement.textContent") == "Other names"
 
 
 @pytest.mark.parametrize("name", ["p3", "p6", "p7", "b3"])
@@ -281,7 +299,7 @@ def test_nobody_is_kept_out(opened: Opened, scheme: str) -> None:
 
 
 def test_in_a_frame_it_takes_the_themes_side(browser: Any) -> None:
-    found = data_of(outcome("w1"), ALONE)
+    found = data_of(outcome("w1"), ASKED)
     assert found is not None
     shown = browser.new_page(color_scheme="light")
     shown.set_content(f'<body data-jp-theme-light="false">{framed(found)}</body>')

@@ -22,7 +22,7 @@ from tests.conftest import ROOT, STEMS_OF_KERNELS, importable
 from tests.kernels import named
 
 MOST_BYTES = 1_000_000
-ALONE = Asked(alone=True)
+ASKED = Asked()
 
 
 def solution(puzzle_id: str) -> Submission:
@@ -38,7 +38,7 @@ def outcome(name: str) -> Outcome:
     return check(kernel.puzzle, from_cells([("code", kernel.text)], "kernel.py", numbered=False), Terms(targets=()))
 
 
-def data(name: str, asked: Asked = ALONE) -> dict[str, Any]:
+def data(name: str, asked: Asked = ASKED) -> dict[str, Any]:
     found = data_of(outcome(name), asked)
     assert found is not None
     return found
@@ -62,7 +62,7 @@ def test_every_solution_is_stepped_through_to_its_end_in_a_small_page(puzzle_id:
     assert [launch["kernel"] for launch in found["launches"]] == kernels
     for launch in found["launches"]:
         assert launch["whole"] and launch["stopped"] is None
-        assert any(store for step in launch["steps"] for _, _, store, *_ in step[-1])
+        assert any(store for step in launch["steps"] for _, _, store, *_ in step[5])
         assert all(str(step[1]) in map(str, launch["statements"]) for step in launch["steps"])
     assert len(page.page(found).encode()) < MOST_BYTES
 
@@ -81,7 +81,7 @@ def test_autograd_is_stepped_through_in_both_directions() -> None:
     terms = Terms(targets=(), lent={one: solution(one) for one in ("p6", "p7")})
     judged = check("c1", solution("c1"), terms)
     assert judged.verdict.accepted
-    found = data_of(judged, ALONE)
+    found = data_of(judged)
     assert found is not None
     assert [len(launch["steps"]) > 3 for launch in found["launches"]] == [True] * len(found["launches"])
 
@@ -92,7 +92,7 @@ def test_what_a_load_gives_is_what_is_in_memory() -> None:
     inputs = [tensor.values.reshape(-1) for tensor in case.tensors.values()]
     seen = 0
     for step in launch["steps"]:
-        for tensor, runs, store, mask, _ in step[-1]:
+        for tensor, runs, store, mask, _ in step[5]:
             if not store and len(step[4]) == 1:
                 numbers = np.array(launch["values"][step[4][0][1]][2], float)
                 lanes = np.array(launch["values"][mask][2], bool) if mask >= 0 else np.ones(numbers.size, bool)
@@ -102,26 +102,34 @@ def test_what_a_load_gives_is_what_is_in_memory() -> None:
     assert seen == 2 * len(launch["programs"])
 
 
-@pytest.mark.parametrize(
-    "name", ["p4_padding_counted", "p3_not_rescaled", "p6_last_keys_only", "p7_mask_forgotten_in_dq"]
-)
-def test_a_wrong_kernel_begins_where_its_first_wrong_element_is_stored(name: str) -> None:
-    verdict = outcome(name).verdict
-    where, launch = verdict.findings[0].where, first_launch(data(name))
-    program, text = start(launch)
-    assert launch["case"] == where.case and "tl.store(" in text
-    assert launch["wrong"]["name"].startswith(f"{(where.tensor or '').removesuffix('_ptr')}[")
-    [(tensor, runs, *_)] = [access for access in launch["steps"][launch["start"]][-1] if access[2]]
-    assert tensor == launch["wrong"]["tensor"]
-    assert any(first <= launch["wrong"]["element"] < first + count for first, count in runs)
-    assert where.program is not None and program == where.program[0]  # of grids in which only the first number matters
-    assert where.stored is not None
+@pytest.mark.parametrize("name", ["p3_not_rescaled", "p6_accumulator_not_rescaled", "p7_mask_forgotten_in_dq"])
+def test_a_wrong_kernel_begins_at_its_first_difference_with_the_solutions_value(name: str) -> None:
+    differs, launch = outcome(name).verdict.findings[0].differs, first_launch(data(name))
+    assert differs is not None and launch["differs"]
+    program, line, _, _, changed, _, right = launch["steps"][launch["start"]]
+    assert differs.where.program is not None and program == differs.where.program[0]  # of grids that are rows
+    assert [shown for at, shown, _ in launch["code"] if at == line] == [differs.where.line]
+    [(value, first)] = [rest for own, *rest in right if own == differs.name]
+    own, solutions = (launch["values"][place][2][first] for place in (dict(changed)[differs.name], value))
+    assert (f"{own:.4g}", f"{solutions:.4g}") == (differs.yours, differs.right)
+
+
+@pytest.mark.parametrize("name", ["p4_padding_counted", "p3_not_rescaled", "p6_last_keys_only"])
+def test_the_step_is_known_that_stored_the_wrong_element(name: str) -> None:
+    launch = first_launch(data(name))
+    wrong = launch["wrong"]
+    program, line, *_, accesses, _ = launch["steps"][wrong["step"]]
+    assert wrong["stored"] and "tl.store(" in launch["statements"][line][0] and program == start(launch)[0]
+    [runs] = [runs for tensor, runs, store, *_ in accesses if store and tensor == wrong["tensor"]]
+    assert any(first <= wrong["element"] < first + count for first, count in runs)
+    yours, right = wrong["both"]
+    assert yours != right
 
 
 def test_no_text_of_a_kernel_turns_around_what_is_beside_it() -> None:
     loud = solution("w1").text.replace("tl.store(", "assert n < 9, 'می\u200cخواهم \u202eevil'  # \u2066\n    tl.store(")
     made = check("w1", from_cells([("code", loud)], "k\u202eernel.py", numbered=False), Terms(targets=()))
-    found = data_of(made, ALONE)
+    found = data_of(made)
     assert found is not None
     shown = page.page(found)
     assert "می\u200cخواهم �evil" in shown and "�evil" in first_launch(found)["stopped"]
@@ -139,15 +147,15 @@ def test_a_stopped_kernel_is_shown_up_to_the_line_that_stopped_it() -> None:
 
 
 def test_a_program_and_a_size_can_be_asked_for() -> None:
-    assert start(first_launch(data("p6", Asked(2, alone=True))))[0] == 2
+    assert start(first_launch(data("p6", Asked(2))))[0] == 2
     other = first_launch(data("p6", Asked(size="a tail of keys")))
     assert other["case"].startswith("a tail of keys") and other["tensors"][0]["shape"] == (1, 16, 16)
 
 
 def test_of_a_large_grid_the_neighbours_are_recorded() -> None:
-    launch = first_launch(data("b3", Asked(0, alone=True)))
+    launch = first_launch(data("b3", Asked(0)))
     assert [*launch["programs"]] == [str(n) for n in range(stepped.MOST_PROGRAMS)]
-    late = first_launch(data("b3", Asked(11, alone=True)))
+    late = first_launch(data("b3", Asked(11)))
     assert [*late["programs"]] == [str(n) for n in range(12 - stepped.MOST_PROGRAMS, 12)] and start(late)[0] == 11
 
 
@@ -168,14 +176,6 @@ def test_programs_that_take_turns_cannot_be_followed() -> None:
     judged = check(puzzle_id, from_file(path), Terms(targets=()))
     with pytest.raises(Misuse, match="take turns"):
         data_of(judged)
-
-
-def test_a_neighbour_that_is_solved_stands_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stepped, "neighbour", lambda *_: (catalog.load("p6"), outcome("p6")))
-    found = data("p5", Asked())
-    assert found["beside"]["puzzle"] == "p6" and found["beside"]["beside"] is None
-    assert len(page.page(found).encode()) < MOST_BYTES
-    assert data("p4_padding_counted", Asked())["beside"] is None  # one thing at a time
 
 
 def test_no_text_ends_the_pages_script_or_its_frame() -> None:

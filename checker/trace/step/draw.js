@@ -61,12 +61,15 @@ function sheet(shape, about) {
   const pen = canvas.getContext("2d");
   pen.scale(sharp, sharp);
   const at = (n) => [(n % columns) * wide, Math.floor(n / columns) * high, wide, high];
-  const under = ({ offsetX, offsetY }) => Math.min(rows - 1, Math.floor(offsetY / high)) * columns + Math.min(columns - 1, Math.floor(offsetX / wide));
+  const under = ({ offsetX, offsetY }) => {
+    const cell = (canvas.clientWidth / columns) || wide; // it is drawn smaller where there is little room
+    return Math.min(rows - 1, Math.floor((offsetY * wide) / cell / high)) * columns + Math.min(columns - 1, Math.floor(offsetX / cell));
+  };
   return { canvas, pen, at, under, columns, wide, high };
 }
 
 /** The index of an element: [2, 7]. */
-function indexed(n, shape) {
+export function indexed(n, shape) {
   const index = [];
   for (const side of [...shape].reverse()) {
     index.unshift(n % side);
@@ -101,15 +104,17 @@ function hatch(pen, [x, y, w, h], colour) {
   pen.restore();
 }
 
-/** The numbers of a block: orange above zero, blue below, and signs for what is no finite number. */
-export function heatMap(name, value, mask, ink, about) {
+/** The numbers of a block: orange above zero, blue below, and signs for what is no finite number.
+ *
+ * `other`: numbers that the same colours stand for. `framed`: an element. */
+export function heatMap(name, value, mask, ink, about, other = [], framed = -1) {
   const [type, shape, numbers, tensor] = value;
   const { canvas, pen, at, under, wide, high } = sheet(shape, about);
   canvas.onmousemove = (event) => {
     const n = under(event);
     canvas.title = n < numbers.length ? `${name}${indexed(n, shape)} = ${told(numbers[n])}${mask && !mask[n] ? t(", masked") : ""}` : "";
   };
-  const finite = numbers.filter((one) => typeof one === "number").map(Math.abs);
+  const finite = [...numbers, ...other].filter((one) => typeof one === "number").map(Math.abs);
   const most = finite.reduce((a, b) => Math.max(a, b), 0) || 1;
   const gap = Math.min(wide, high) > 5 ? 1 : 0;
   pen.textAlign = "center";
@@ -134,6 +139,7 @@ export function heatMap(name, value, mask, ink, about) {
       pen.strokeRect(x + 0.5, y + 0.5, w - gap - 1, h - gap - 1);
     }
   });
+  if (framed >= 0) frame(pen, at(framed), ink);
   return canvas;
 }
 

@@ -2,19 +2,19 @@
  *
  * The data, all of it made by stepped.py:
  *   puzzle, title, outcome, example: a wrong element in words, or null; first: the launch that is shown first
- *   beside: the same for another puzzle, or null
  *   launches: [{
  *     kernel, case, stopped: why it ended early, or null; whole: whether all steps are there
  *     code: [[line, line as it is shown, text]], loops: [[first line, last line]]
  *     statements: { line: [text, names in it, first line of what it holds, or null] }
  *     tensors: [{ name, shape, type, bytes of an element }], programs: { number: name }, count: of all programs
  *     values: [[type, shape, numbers or null, tensor that pointers point into, or -1]]
- *     steps: [[program, line, function, depth, [[name, value]], [[tensor, [[first, count]], whether stored, mask, value]]]]
- *     start: the step that is shown first; wrong: { tensor, element, name, step that stored it } that came out wrong, if one did
+ *     steps: [[program, line, function, depth, [[name, value]], [[tensor, [[first, count]], whether stored, mask, value]], right]]
+ *     start: the step that is shown first; wrong: { tensor, element, name, step that stored it, both: [yours, right] } that came out wrong, if one did
  *     differs: whether it begins where the kernel first differs from the solution
  *   }]
  * A step has ended: the values are those after its line. A mask is a value, or -1 where all lanes are active; of a
- * store, the value is what is stored.
+ * store, the value is what is stored. `right` is what names hold in the solution, where that is known:
+ * [[name, value, its first element that differs]], or -1 twice where nothing differs.
  */
 
 import { counted, inWords } from "./draw.js";
@@ -34,11 +34,11 @@ function joined(runs) {
 export class Launch {
   constructor(data) {
     Object.assign(this, data);
-    this.all = this.steps.map(([program, line, name, depth, changed, accesses]) => ({
-      program, line, name, depth, changed,
+    this.all = this.steps.map(([program, line, name, depth, changed, accesses, right]) => ({
+      program, line, name, depth, changed, right,
       accesses: accesses.map(([tensor, runs, store, mask, value]) => ({ tensor, runs, store, mask, value })),
     }));
-    let [loaded, stored, tiles] = [0, 0, 0];
+    let [loaded, stored] = [0, 0];
     this.all.forEach((step, n) => {
       for (const { tensor, runs, store } of step.accesses.filter((one) => one.tensor >= 0)) {
         const bytes = runs.reduce((sum, [, count]) => sum + count, 0) * this.tensors[tensor].bytes;
@@ -46,9 +46,8 @@ export class Launch {
         else loaded += bytes;
       }
       step.enters = this.#entersLoop(n);
-      tiles += step.enters && this.#isInnermost(step.line);
       step.begins = this.statements[step.line]?.[0].startsWith("def ");
-      Object.assign(step, { loaded, stored, tiles, stores: step.accesses.some((one) => one.store) });
+      Object.assign(step, { loaded, stored, stores: step.accesses.some((one) => one.store) });
     });
   }
 
@@ -59,19 +58,15 @@ export class Launch {
     return !!loop && next?.program === step.program && next.line > loop[0] && next.line <= loop[1];
   }
 
-  #isInnermost(line) {
-    const [first, last] = this.loops.find(([begin]) => begin === line);
-    return !this.loops.some(([inner]) => inner > first && inner <= last);
-  }
-
   /** First and last step of a program. */
   range(program) {
     return [this.all.findIndex((one) => one.program === program), this.all.findLastIndex((one) => one.program === program)];
   }
 
-  /** What each name of the function holds after a step, by name: { value, mask, fresh, old, trail }.
+  /** What each name of the function holds after a step, by name: { value, mask, fresh, old, trail, right }.
    *
-   * `old`: it is of an iteration that is over. `trail`: of a number, what it was before. */
+   * `old`: it is of an iteration that is over. `trail`: of a number, what it was before. `right`: of the
+   * solution, { value, first, here }: no value if it is the same; `here` if it is compared in this step. */
   names(n) {
     const { program, depth, name } = this.all[n], found = new Map();
     let begin = n;
@@ -87,6 +82,7 @@ export class Launch {
         const trail = value[1].length ? [] : [...(found.get(one)?.trail ?? []), value[2]?.[0]];
         found.set(one, { value, mask: load && this.values[load.mask][2], fresh: at === n, old: false, line: step.line, trail });
       }
+      for (const [one, place, first] of step.right) found.get(one).right = { value: this.values[place], first, here: at === n };
     }
     return found;
   }

@@ -1,7 +1,7 @@
 /* The page that steps through launches of a kernel, forwards and backwards: its lines, what its names hold, what it
  * touches. launch.js says what the data are. */
 
-import { heatMap, inWords, made, table, told, touchMap } from "./draw.js";
+import { heatMap, indexed, inWords, made, table, told, touchMap } from "./draw.js";
 import { Launch } from "./launch.js";
 import { t } from "./said.js";
 
@@ -29,7 +29,7 @@ class Pane {
     this.tensors = made("div", { className: "step-tensors" });
     const about = made("p", { className: "step-about" }, made("b", {}, launch.kernel), t(" with {case}", { case: launch.case }));
     const left = made("div", { className: "step-left" }, this.code);
-    if (launch.all.some(({ accesses }) => accesses.length)) left.append(made("div", { className: "step-memory" }, this.bytes, this.tensors)); // of PyTorch nothing is known
+    if (launch.all.some(({ accesses }) => accesses.length)) left.append(made("div", { className: "step-memory", tabIndex: 0 }, this.bytes, this.tensors)); // of PyTorch nothing is known
     this.element = made("section", { className: "step-pane", ariaLabel: launch.kernel }, about, left, this.names);
   }
 
@@ -51,23 +51,18 @@ class Pane {
     const [, used] = launch.statements[step.line] ?? ["", []], names = [...launch.names(n)];
     const values = step.accesses.filter(({ store, value }) => store && value >= 0).map(({ tensor, mask, value }) => {
       const name = t("what is stored in {tensor}", { tensor: launch.tensors[tensor]?.name ?? t("no tensor") });
-      return [name, { value: launch.values[value], mask: mask >= 0 ? launch.values[mask][2] : undefined, fresh: true, trail: [] }];
+      const wrong = launch.wrong?.step === n && launch.wrong.tensor === tensor && launch.wrong.both ? launch.wrong : undefined;
+      return [name, { value: launch.values[value], mask: mask >= 0 ? launch.values[mask][2] : undefined, fresh: true, trail: [], wrong }];
     });
     const cards = (these) => made("div", { className: "step-cards" }, ...these.map(([name, held]) => this.#card(name, held, ink)));
-    const here = names.filter(([name, { fresh }]) => used.includes(name) || (fresh && !step.begins));
+    const here = names.filter(([name, { fresh, right }]) => used.includes(name) || fresh || (right?.here && right.value));
     here.sort(([, one], [, other]) => other.fresh - one.fresh);
-    const [argued, others] = [[], []]; // what stands in no line keeps its place
-    for (const one of names) if (!here.includes(one)) (one[1].line === launch.begin(n) && !step.begins ? argued : others).push(one);
-    const parts = [cards([...values, ...here])];
-    if (others.length) parts.push(made("p", { className: "step-rest" }, t("Not in this line")), cards(others));
-    if (argued.length) {
-      const folded = made("details", { className: "step-rest", open: this.#unfolded.has("") }, made("summary", {}, t("Arguments")), cards(argued));
-      folded.addEventListener("toggle", ({ target }) => target === folded && this.#unfolded[folded.open ? "add" : "delete"](""));
-      parts.push(folded);
-    }
-    const kept = document.activeElement?.closest?.(".step-card")?.dataset.name;
-    this.names.replaceChildren(...parts);
-    if (kept) [...this.names.querySelectorAll(".step-card")].find((one) => one.dataset.name === kept)?.querySelector("summary")?.focus({ preventScroll: true });
+    const rest = names.filter((one) => !here.includes(one)), argued = ([, { line }]) => line === launch.begin(n);
+    rest.sort((one, other) => argued(one) - argued(other)); // and else each keeps its place
+    const kept = document.activeElement?.closest?.("details")?.dataset.name;
+    this.names.replaceChildren(cards([...values, ...here]), ...(rest.length ? [this.#folded("", t("Other names"), () => [cards(rest)])] : []));
+    const again = [...this.names.querySelectorAll("details")].find((one) => one.dataset.name === kept)?.firstChild;
+    if (kept !== undefined) (again ?? this.element.closest(".step")).focus({ preventScroll: true });
     const before = launch.touched(from, n);
     this.tensors.replaceChildren(...launch.tensors.map((tensor, at) => {
       const own = step.accesses.filter((one) => one.tensor === at);
@@ -78,31 +73,55 @@ class Pane {
     }));
   }
 
-  #card(name, { value, mask, fresh, old, trail }, ink) {
+  /** What is shown on demand, and stays so from step to step. */
+  #folded(name, summary, parts) {
+    const folded = made("details", { open: this.#unfolded.has(name) }, made("summary", {}, summary));
+    folded.dataset.name = name;
+    const fill = () => folded.open && folded.children.length < 2 && folded.append(...parts());
+    folded.addEventListener("toggle", () => {
+      this.#unfolded[folded.open ? "add" : "delete"](name);
+      fill();
+    });
+    fill();
+    return folded;
+  }
+
+  #card(name, { value, mask, fresh, old, trail, right, wrong }, ink) {
     const [, shape, numbers] = value, words = inWords(value, this.launch.tensors);
     const card = made("div", { className: `step-card${fresh ? " step-fresh" : ""}` });
     card.dataset.name = name;
     card.append(made("div", {}, made("b", {}, `${fresh ? "● " : ""}${name}`), ` ${words}`));
+    if (right) card.append(made("div", { className: right.value ? "step-right" : "step-were" }, inSolution(name, value, right)));
+    if (wrong) card.append(made("div", { className: "step-right" }, compared(wrong.name, ...wrong.both)));
     const were = trail.length > 1 ? t("before: {values}", { values: trail.slice(-1 - TRAIL, -1).map(told).join(", ") }) : "";
     const about = [were, old ? t("from the last iteration") : ""].filter(Boolean).join(t("; "));
     if (about) card.append(made("div", { className: "step-were" }, about));
     if (!shape.length || !numbers?.length) return card;
-    card.append(heatMap(name, value, mask, ink, `${name}: ${words}`));
-    const rows = made("details", { open: this.#unfolded.has(name) }, made("summary", {}, t("numbers")));
-    const fill = () => rows.open && rows.children.length < 2 && rows.append(table(value, mask));
-    rows.addEventListener("toggle", () => {
-      this.#unfolded[rows.open ? "add" : "delete"](name);
-      fill();
+    const both = right?.value ? [[t("yours"), value, right.value], [t("the solution's"), right.value, value]] : [["", value]];
+    const maps = both.map(([whose, one, other]) => {
+      const about = `${[name, whose].filter(Boolean).join(", ")}: ${inWords(one, this.launch.tensors)}`;
+      return made("figure", {}, made("figcaption", {}, whose), heatMap(name, one, mask, ink, about, other?.[2], right?.first));
     });
-    fill();
-    card.append(rows);
+    const tables = () => both.flatMap(([whose, one]) => [whose, table(one, mask)]);
+    card.append(made("div", { className: "step-maps" }, ...maps), this.#folded(name, t("numbers"), tables));
     return card;
   }
 }
 
+/** What a name holds in the solution, in words. */
+function inSolution(name, [, shape, numbers], { value, first }) {
+  if (!value) return t("the solution has the same");
+  if (!shape.length) return t("the solution has {right}", { right: told(value[2][0]) });
+  return compared(name + indexed(first, shape), numbers[first], value[2][first]);
+}
+
+function compared(element, yours, right) {
+  return t("{element} is {yours}; the solution has {right}", { element, yours: told(yours), right: told(right) });
+}
+
 const READ = [
   t("You see how things are after the line that is marked with ▶. ● marks what it has changed. The cards of the names in this line come first."),
-  t("In a block, orange is above zero and blue below; the deeper, the larger, of this block. Hatched lanes were masked, and their numbers stand in brackets; ∞, −∞ and × (not a number) are signs of their own. Of true and false (int1), true is filled. Point at a cell to see its index and its number."),
+  t("In a block, orange is above zero and blue below; the deeper, the larger, of this block. Where the solution's block is known and differs, it is next to yours in the same colours, and the first number that differs has a frame. Hatched lanes were masked, and their numbers stand in brackets; ∞, −∞ and × (not a number) are signs of their own. Of true and false (int1), true is filled. Point at a cell to see its index and its number."),
   t("In a tensor, blue is loaded by this line and orange hatching is stored; what is pale was touched before. A frame is the first element that came out wrong."),
   t("Keys: → and ← step, Shift with them goes to the next iteration or the one before, S to the next store, Home and End. A click on a line goes to the next time that it is executed."),
 ];
@@ -116,7 +135,6 @@ class Stepper {
   constructor(root, data) {
     this.data = data;
     this.launches = data.launches.map((one) => new Launch(one));
-    this.other = data.beside && new Launch(data.beside.launches[0]);
     const button = (name, act, title) => made("button", { type: "button", title, onclick: act }, name);
     this.launch = made("select", { ariaLabel: t("Kernel"), onchange: () => this.#open(Number(this.launch.value)) });
     this.launch.append(...this.launches.map((one, n) => made("option", { value: n }, `${one.kernel}${one.wrong || one.stopped ? " ✗" : ""}`)));
@@ -126,12 +144,10 @@ class Stepper {
       one.addEventListener("keydown", () => (this.#pointed = false));
       one.addEventListener("change", () => this.#pointed && this.root.focus({ preventScroll: true }));
     }
-    this.both = made("input", { type: "checkbox", onchange: () => this.#open(0) });
     this.slider = made("input", { type: "range", min: 1, ariaLabel: t("Step"), oninput: () => this.#halt().#show(this.first + Number(this.slider.value) - 1) });
     this.count = made("span", { className: "step-count" });
     this.play = button(t("Play"), () => this.#toggle(), t("Step by itself"));
     this.said = made("p", { className: "step-said", role: "status" });
-    this.panes = made("div", { className: "step-panes" });
     const choices = made("div", { className: "step-choices" });
     if (this.launches.length > 1) choices.append(this.launch);
     if (data.launches.some((one) => Object.keys(one.programs).length > 1)) choices.append(this.program);
@@ -141,7 +157,6 @@ class Stepper {
     const begin = () => this.#open(data.first, true);
     if (differs) choices.append(button(t("To the mistake"), begin));
     if (wrong?.stored) choices.append(button(t("To the wrong store"), () => (begin(), this.#show(wrong.step))));
-    if (this.other) choices.append(made("label", {}, this.both, t(" beside {puzzle}", { puzzle: data.beside.puzzle })));
     this.back = button("◀", () => this.#halt().#move(-1), t("Back (←)"));
     this.ahead = button(t("Step ▶"), () => this.#halt().#move(1), t("Step (→)"));
     const iteration = button(t("Next iteration"), () => this.#halt().#seek(1, (one) => one.enters), t("Next iteration (Shift →)"));
@@ -150,10 +165,10 @@ class Stepper {
     this.toStore = store;
     const keys = made("div", { className: "step-keys" }, this.back, this.ahead, iteration, store, this.play, this.slider, this.count);
     const bar = made("div", { className: "step-bar" }, keys, this.said);
-    const help = made("details", { className: "step-help" }, made("summary", {}, t("How to read this")), ...READ.map((words) => made("p", {}, words)));
+    choices.append(made("details", { className: "step-help" }, made("summary", {}, t("How to read this")), ...READ.map((words) => made("p", {}, words))));
     const head = made("p", { className: "step-head" }, made("b", {}, t("{puzzle}: {title}", data)), ` ${data.outcome}`);
     if (data.example) head.append(made("span", { className: "step-example" }, data.example));
-    this.root = made("div", { className: "step", tabIndex: 0, role: "application", ariaLabel: t("Stepping through {puzzle}", { puzzle: data.puzzle }) }, head, help, choices, bar, this.panes);
+    this.root = made("div", { className: "step", tabIndex: 0, role: "application", ariaLabel: t("Stepping through {puzzle}", { puzzle: data.puzzle }) }, head, choices, bar);
     this.root.addEventListener("keydown", (event) => this.#key(event));
     root.replaceChildren(this.root);
     this.#open(data.first);
@@ -166,22 +181,20 @@ class Stepper {
     return this.launches[Number(this.launch.value) || 0];
   }
 
-  /** Another launch, or two beside one another. */
+  /** Show another launch. */
   #open(number, fromStart = false) {
     this.#halt();
     if (fromStart) this.#left.clear();
     this.launch.value = number;
-    const launch = this.#one, both = this.both.checked;
+    const launch = this.#one;
     const turn = (line) => this.#seek(1, (one) => one.line === line) || this.#seek(1, (one) => one.line === line, this.first - 1);
-    this.shown = [launch, ...(both ? [this.other] : [])].map((one) => new Pane(one, one === launch ? turn : () => {}));
-    this.panes.replaceChildren(...this.shown.map((pane) => pane.element));
-    this.root.classList.toggle("step-both", both);
+    this.pane?.element.remove();
+    this.pane = new Pane(launch, turn);
+    this.root.append(this.pane.element);
     this.program.replaceChildren(...Object.entries(launch.programs).map(([n, name]) => made("option", { value: n }, name)));
-    this.program.disabled = both;
     const shown = Object.keys(launch.programs).length;
     this.few.textContent = shown < launch.count ? t("{shown} of {count} programs", { shown, count: launch.count }) : "";
-    if (both) this.#between(0, launch.all.length - 1, 0);
-    else this.#choose(launch.all[launch.start].program);
+    this.#choose(launch.all[launch.start].program);
   }
 
   #choose(program) {
@@ -189,20 +202,15 @@ class Stepper {
     this.program.value = program;
     const launch = this.#one, [first, last] = launch.range(program);
     const start = launch.start >= first && launch.start <= last ? launch.start : first;
-    this.#between(first, last, this.#left.get(`${launch.kernel} ${program}`) ?? start);
-  }
-
-  #between(first, last, at) {
-    this.first = first;
-    this.last = last;
+    Object.assign(this, { first, last });
     this.slider.max = last - first + 1;
-    this.#show(at);
+    this.#show(this.#left.get(`${launch.kernel} ${program}`) ?? start);
   }
 
   #show(at) {
     this.#at = Math.min(this.last, Math.max(this.first, at));
     const launch = this.#one, step = launch.all[this.#at], words = launch.said(this.#at);
-    if (!this.shown[1]) this.#left.set(`${launch.kernel} ${step.program}`, this.#at);
+    this.#left.set(`${launch.kernel} ${step.program}`, this.#at);
     const rest = launch.all.slice(this.#at + 1, this.last + 1);
     for (const [one, can] of [[this.back, this.#at > this.first], [this.ahead, rest.length], [this.toIteration, rest.some((next) => next.enters)], [this.toStore, rest.some((next) => next.stores)]]) {
       one.ariaDisabled = !can; // and not `disabled`, which would lose the focus
@@ -212,14 +220,7 @@ class Stepper {
     const of = { n: this.#at - this.first + 1, all: this.last - this.first + 1 };
     this.count.textContent = launch.whole ? t("{n} of {all}", of) : t("{n} of {all}, where the recording ends", of);
     this.said.textContent = words;
-    this.shown[0].show(this.#at, this.first);
-    if (this.shown[1]) this.shown[1].show(this.#partner(step.tiles), 0);
-  }
-
-  /** The step of the other launch that is as many tiles on. */
-  #partner(tiles) {
-    const steps = this.other.all, after = steps.findIndex((one) => one.tiles > tiles);
-    return after < 0 ? (tiles > steps.at(-1).tiles || this.#at === this.last ? steps.length - 1 : steps.findLastIndex((one) => one.tiles === tiles)) : Math.max(0, after - 1);
+    this.pane.show(this.#at, this.first);
   }
 
   #move(by) {
