@@ -43,7 +43,7 @@ _HOLE = re.compile(r"\{(\w+)(!?)\}")
 _GRAMMAR = "is|are|was|were|it|them|its|their|has|have|does|do|this|these|s|es|"  # or nothing
 _PROSE = re.compile(r"[A-Za-z]{2,}[,:]? [a-z]{2,}")  # two words, one after the other
 _QUOTED = re.compile(r"`[^`]*`")
-_CODE = {"name", "kernel", "function", "tensor"}  # holes for what somebody has named
+_CODE = {"name", "kernel", "function", "tensor", "yours"}  # holes for what somebody has named, and for a number
 _SENTENCES = re.compile(r"(?<=[.?!]) (?=[^a-z])")
 _LISTS = tuple(re.compile(pattern) for pattern in (r"; ", r", and |, | and ", r" or "))
 

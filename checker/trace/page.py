@@ -18,7 +18,7 @@ from checker.trace.as_data import Data, translated
 PARTS = Path(__file__).with_name("step")
 MODULES = ("said.js", "draw.js", "launch.js", "step.js")  # what imports another one stands after it
 LANGUAGE = {"zh": "zh-CN"}  # what HTML calls it
-HEIGHT = "46rem"  # of a notebook's output
+HEIGHT = "clamp(36rem, 80vh, 46rem)"  # of a notebook's output: as much as a window shows below the menus
 
 
 def page(data: Data) -> str:

@@ -36,6 +36,7 @@ BOOK = Phrasebook(
         Phrase("{kernel} does not run on {target}{form}", "{kernel} 在 {target}{form} 上跑不了"),
         Phrase("{a} were read, {b} were read, {c} were read, {d} were read, {e} were read!", "{a}{b}{c}{d}{e}"),
         Phrase("line {n} and line {n}", "第 {n} 行"),
+        Phrase("It makes {element!} {yours!}.", "{element} 是 {yours}。"),
     ]
 )
 
@@ -55,6 +56,7 @@ BOOK = Phrasebook(
         ("line 3 and line 3", "第 3 行"),
         ("line 3 and line 4", None),
         ("two words", None),
+        ("It makes O[3, 0] -0.5.", "O[3, 0] 是 -0.5。"),
         ("K does not run on sm_90", "K 在 sm_90 上跑不了"),
         ("K does not run on sm_90 (fp16 x 2)", "K 在 sm_90 (fp16 x 2) 上跑不了"),
     ],

@@ -290,9 +290,10 @@ def test_no_page_is_wider_than_its_window(opened: Opened, name: str, wide: int) 
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_nobody_is_kept_out(opened: Opened, scheme: str) -> None:
-    shown = opened("p6", scheme=scheme)
-    shown.keyboard.press("Shift+ArrowRight")
+@pytest.mark.parametrize(("name", "key"), [("p6", "Shift+ArrowRight"), ("p6_accumulator_not_rescaled", "Shift")])
+def test_nobody_is_kept_out(opened: Opened, name: str, key: str, scheme: str) -> None:
+    shown = opened(name, scheme=scheme)
+    shown.keyboard.press(key)
     assert violations(shown, "main") == []
     assert shown.get_by_role("status").inner_text().startswith("Line ")
     assert shown.locator("canvas:not([aria-label])").count() == 0
