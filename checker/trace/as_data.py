@@ -94,9 +94,9 @@ def translated(data: Data) -> Data:
 
 
 def add_solution(data: Data, yours: Programs, right: Programs, program: int | None, step: int | None) -> None:
-    """Add to a launch what names hold in the solution, step by step, and begin with the step that first differs.
+    """Add the solution's values to the steps of a launch, and begin with the step that first differs.
 
-    That is the one with this number in this program, if the program is shown first.
+    `step`: its number in `program`, which counts if that program is shown first.
     """
     steps, values, names = data["steps"], data["values"], paired(yours, right)
     if step is not None and program == steps[data["start"]][0]:
@@ -104,13 +104,14 @@ def add_solution(data: Data, yours: Programs, right: Programs, program: int | No
     for number, events in yours.items():
         own = [one for one in steps if one[0] == number]
         for one in held(events, right.get(number, ()), names):
+            if one.right is None:
+                continue
             place, first = -1, -1
-            if one.apart and one.right is not None:
+            if one.apart:
                 like = values[dict(own[one.own.step][4])[one.own.name]]
                 place, first = len(values), int(np.ravel_multi_index((0, *one.apart[0]), (1, *one.right.shape)))
                 values.append([*like[:2], [_rounded(number) for number in one.right.reshape(-1).tolist()], -1])
-            if one.right is not None:
-                own[one.seen.step][-1].append([one.own.name, place, first])
+            own[one.seen.step][-1].append([one.own.name, place, first])
 
 
 def _step(step: Step, log: AccessLog) -> list[Any]:

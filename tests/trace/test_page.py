@@ -60,6 +60,12 @@ def cards(shown: Any) -> dict[str, str]:
     return {name: rest for name, _, rest in (one.removeprefix("● ").partition(" ") for one in told)}
 
 
+def unfold(shown: Any) -> None:
+    """Show the names that are not in the line."""
+    shown.get_by_text("Other names").click()
+    shown.wait_for_selector(".step-names > details .step-card")
+
+
 def test_keys_go_forwards_and_backwards(opened: Opened) -> None:
     shown = opened("p3")
     assert at(shown) == (1, 53) and "def online_softmax_kernel" in line(shown)
@@ -139,7 +145,7 @@ def test_another_program_and_another_kernel(opened: Opened) -> None:
     shown.get_by_role("combobox", name="Program").select_option(label="program 2")
     for _ in range(3):
         shown.keyboard.press("ArrowRight")
-    shown.get_by_text("Other names").click()
+    unfold(shown)
     assert cards(shown)["start_q"] == "int32 32"
 
 
@@ -171,7 +177,7 @@ def test_a_number_says_what_it_was_and_a_head_what_came_of_it(opened: Opened) ->
     for _ in range(3):
         shown.keyboard.press("Shift+ArrowRight")
     assert "before: 0, 16" in shown.locator(".step-card", has_text="start").first.inner_text()
-    shown.get_by_text("Other names").click()
+    unfold(shown)
     old = shown.locator(".step-card", has_text="m_new").inner_text()
     assert "from the last iteration" in old
     while "the loop ends" not in shown.inner_text(".step-said"):

@@ -56,7 +56,7 @@ class Difference:
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """What a name of yours holds, and what the solution's holds in the same iteration."""
+    """Values of a name of yours and of the solution's in the same iteration."""
 
     seen: Event  # that assigns the name, or with which an iteration ends that has left it as it was
     own: Event  # that has assigned it, and so the same one or an earlier one
