@@ -79,6 +79,28 @@ class ErrorMap:
 
 
 @dataclass(frozen=True)
+class Relation:
+    """What a value that differs is in all of a launch: so many `times` the solution's, or the same `as` another name of
+    the solution's; or what it is `made` of, or what the first NaN is.
+    """
+
+    what: str
+    of: str = ""  # the factor, the solution's name, or the first NaN, if that is another element
+    named: str = ""  # what the factor is, if it has a name; or names and their values
+    line: int | None = None  # that makes the NaN
+
+    @property
+    def sentence(self) -> str:
+        """Return it in a sentence."""
+        if self.what == "times":
+            return f"In all of this launch it is {self.of} times that{f' ({self.named})' if self.named else ''}."
+        if self.what == "as":
+            return f"In all of this launch it is what {self.of} is in the solution."
+        first = f"The first NaN is {self.of} in line {self.line}, made" if self.of else "It is made"
+        return f"{first} of {self.named}."
+
+
+@dataclass(frozen=True)
 class Differs:
     """First difference of a kernel from the solution, in one launch, and whether that is all that is wrong in it.
 
@@ -98,6 +120,7 @@ class Differs:
     proven: bool = False  # with the solution's value of this one name, the kernel is right
     headline: bool = False  # it is what the finding is called
     more: bool = False  # with the solution's value of this name, it is still wrong
+    relates: Relation | None = None  # what the value is instead
     alike: tuple[str, ...] = ()  # of "stored": names that hold what the solution's hold
     without: tuple[str, ...] = ()  # and those for which it has none
 
@@ -120,6 +143,12 @@ class Differs:
         if at is None:
             return f"In {named}, the solution {verb} {self.element}, and your kernel never does."
         return f"{line} {verb} {self.element}; in {named} the solution never does."
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """Return all that there is to say of it, sentence by sentence."""
+        relation = self.relates.sentence if self.relates else ""
+        return tuple(filter(None, (self.sentence, relation, self.proof)))
 
     @property
     def proof(self) -> str:

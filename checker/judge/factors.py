@@ -39,7 +39,7 @@ def one_factor(items: list[Wrong], name: str) -> str:
     ratios = np.concatenate([_ratios(item, name) for item in items])
     if ratios.size < FEWEST:
         return ""
-    named = [_named(item.case) for item in items]
+    named = [named_in(item.case) for item in items]
     fits = [word for word in named[0] if _alike(word, named) and _fit(items, name, [of[word] for of in named])]
     factor = named[0][fits[0]] if fits else float(np.median(ratios))
     if abs(factor - 1) < SMALL_ERROR or factor == 0:
@@ -81,8 +81,8 @@ def _ratios(item: Wrong, name: str) -> Array:
     return ratios[large]
 
 
-def _named(case: Case) -> dict[str, float]:
-    """Factors that have a name in a launch, by it, the plainest first."""
+def named_in(case: Case) -> dict[str, float]:
+    """Return factors that have a name in a launch, by it, the plainest first."""
     named = dict(_CONSTANTS)
     if scale := case.scalars.get("scale"):
         named |= {"scale": float(scale), "1 / scale": 1 / float(scale)}

@@ -180,7 +180,7 @@ def differs(finding: Finding) -> tuple[str, ...]:
     if finding.differs is None or finding.differs.headline:
         return ()
     case = f"That is with {finding.differs.case}." if finding.differs.case else ""
-    return tuple(said(text) for text in (finding.differs.sentence, finding.differs.proof, case) if text)
+    return tuple(said(text) for text in (*finding.differs.told, case) if text)
 
 
 def in_short(verdict: Verdict) -> bool:
@@ -194,7 +194,7 @@ def shortly(finding: Finding) -> tuple[str, ...]:
         return (*filter(None, [_FIRST.split(finding.explanation, maxsplit=1)[0]]), *finding.examples[:1])
     if finding.differs.headline:
         return (*filter(None, [finding.explanation]), *finding.examples[:1])
-    return (said(" ").join(said(text) for text in (finding.differs.sentence, finding.differs.proof) if text),)
+    return (said(" ").join(map(said, finding.differs.told)),)
 
 
 def besides(verdict: Verdict) -> Iterator[str]:

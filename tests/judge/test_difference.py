@@ -93,6 +93,34 @@ def test_it_is_said_where_a_kernel_first_differs(said: str, quick: Terms) -> Non
     assert found.proof == proof
 
 
+RELATED = {  # a change, and what the value that differs is instead
+    "a factor with a name": (
+        ("p6", "Sij = scale * tl.dot(", "Sij = tl.dot("),
+        r"it is [\d.]+ times that \(1 / scale\)\.",
+    ),
+    "another name": (("p6", "Vj = tl.load(v_head", "Vj = tl.load(k_head"), r"it is what Kj is in the solution\."),
+    "NaN": (
+        (
+            "p3",
+            "l = l * tl.exp(m - shift)",
+            "wrong = m - m\n        l = 0.0 * wrong + l * tl.exp(m - shift)",
+        ),
+        r"The first NaN is wrong in line \d+, made of m = -inf\.",
+    ),
+    "infinity": (
+        ("p3", "tl.sum(tl.exp(x - shift), axis=0)", "tl.sum(tl.exp(x - m), axis=0)"),
+        r"It is made of l = 0, m = -inf, \w+ = .*\.",
+    ),
+}
+
+
+@pytest.mark.parametrize("related", RELATED)
+def test_it_is_said_what_a_value_is_instead(related: str, quick: Terms) -> None:
+    change, sentence = RELATED[related]
+    found = differs(change, quick)
+    assert found.relates is not None and re.search(f"{sentence}$", found.relates.sentence), found
+
+
 def test_numbers_are_the_solutions(quick: Terms) -> None:
     """They are those of the lesson's algorithm, computed here in another way."""
     finding = check_changed(*SAID["a name"][0], quick).findings[0]

@@ -7,12 +7,14 @@ from dataclasses import replace
 import numpy as np
 
 from checker.course.case import Case
-from checker.course.verdict import Differs, Finding, Status
+from checker.course.verdict import Differs, Finding, Relation, Status
 from checker.judge.difference.comparison import Compared
 from checker.judge.difference.events import Kind
 from checker.judge.difference.first import Difference
 from checker.judge.difference.questions import question
+from checker.judge.difference.relation import birth, relation
 from checker.judge.evidence import Locator, element_name, grid_position, tensor_name
+from checker.judge.factors import named_in
 
 GENERIC = frozenset({"wrong-values", "not-a-number"})  # findings that say where wrong values are, and no more
 
@@ -57,6 +59,7 @@ def told(puzzle_id: str, finding: Finding, seen: Compared, first: Difference, cu
         f"{first.right:.4g}",
         proven,
         more=first.kind is Kind.NAME and not proven and first.name in seen.candidates,
+        relates=_relation(seen, first, where) if first.kind is Kind.NAME else None,
     )
     if first.kind is Kind.STORED:
         alike, without = seen.alike
@@ -74,7 +77,7 @@ def told(puzzle_id: str, finding: Finding, seen: Compared, first: Difference, cu
         "not-a-number" if status is Status.NOT_A_NUMBER else "wrong-values",
         status,
         differs.sentence,
-        " ".join(filter(None, (differs.proof, finding.explanation if generic else ""))),
+        " ".join((*differs.told[1:], *([finding.explanation] if generic and finding.explanation else []))),
         "",
         place if place.line is not None else finding.where,
         (amount, *(seen.wrong.examples(name)[:1] if seen.wrong else finding.examples)),
@@ -83,6 +86,15 @@ def told(puzzle_id: str, finding: Finding, seen: Compared, first: Difference, cu
         question=asked,
         differs=replace(differs, headline=True),
     )
+
+
+def _relation(seen: Compared, first: Difference, where: Locator) -> Relation | None:
+    """How the name that differs relates to others."""
+    if seen.wrong is not None and not np.isfinite(first.yours):
+        yours, right = seen.yours[first.program], seen.right.programs[first.program]
+        born = birth(yours, right, seen.wrong.code, first)
+        return born and replace(born, line=where(born.line).line)
+    return relation(seen.yours, seen.right.programs, first.name, seen.names[first.name], named_in(seen.case))
 
 
 def _contradicted(finding: Finding, seen: Compared, where: Locator) -> bool:
