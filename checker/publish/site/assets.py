@@ -24,6 +24,7 @@ from checker.course import ladder, translation
 from checker.course.language import ENGLISH, LANGUAGES
 from checker.course.lesson import emptied
 from checker.course.places import code, script
+from checker.judge.difference.recordings import file_of
 from checker.publish import triton
 from checker.publish.site.vocabulary import vocabulary
 
@@ -155,13 +156,14 @@ def _pack(path: Path, root: Path, language: str) -> None:
         lesson.relative_to(root).as_posix(): _emptied(id, lesson) for id, lesson in lessons.items() if lesson.exists()
     }
     others = {file for other in LANGUAGES if other != language for file in translation.files(other, root / "checker")}
+    left_out = others | {file_of(rung.id, root / "checker") for rung in ladder.LADDER if rung.pytorch}  # not in a tab
     for room in ROOMS:
         own = (
             translation.files(language, root / "checker" / room)
             if language != ENGLISH
             else code(root / "checker" / room)
         )
-        files |= {file.relative_to(root).as_posix(): file.read_bytes() for file in own if file not in others}
+        files |= {file.relative_to(root).as_posix(): file.read_bytes() for file in own if file not in left_out}
     files |= triton.python_files() if language == ENGLISH else {}
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for name, data in sorted(files.items()):
