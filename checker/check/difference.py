@@ -17,7 +17,7 @@ from checker.course.case import Case
 from checker.course.puzzle import Puzzle
 from checker.course.verdict import Finding, Status
 from checker.judge.asked import launch_of
-from checker.judge.difference.comparison import Compared, compared, is_right
+from checker.judge.difference.comparison import MOST_TRIED, Compared, compared, is_right
 from checker.judge.difference.recordings import cases_of, recordings
 from checker.judge.difference.taps import tapped
 from checker.judge.difference.told import to_tell, told
@@ -47,7 +47,7 @@ def beside(
         return findings
     try:
         seen = _compared(puzzle, program, kernel, known, run)
-        cure = _cure(puzzle, program, seen, run) if seen else ""
+        seen, cure = _proven(puzzle, program, seen, run) if seen else (None, "")
     except (BoxFailed, TooBusy):  # the verdict stands without it
         return findings
     first = seen and to_tell(seen, cure)
@@ -78,14 +78,16 @@ def _telling(cases: list[Case], known: Mapping[int, bool]) -> list[Case]:
     return [*wrong, *[case for case in cases if known[case.id]][:MOST_RIGHT]] if wrong else []
 
 
-def _cure(puzzle: Puzzle, program: Program, seen: Compared, run: Run) -> str:
-    """The first name that, with the solution's values, makes the kernel right; none: nothing.
+def _proven(puzzle: Puzzle, program: Program, seen: Compared, run: Run) -> tuple[Compared, str]:
+    """The first name that, with the solution's values, makes the kernel right, or nothing; and what it is taken for.
 
     Each is tried in a process of its own, which gets the values of this one name.
     """
-    text = tapped(program.source, seen.case.kernel) if seen.candidates else ""
-    for name in seen.candidates:
-        launch = replace(launch_of(seen.case, puzzle), given=seen.given(name))
+    tried = [(seen, name) for name in seen.candidates]
+    tried += [(seen.joined(own, other), own) for own, other in seen.guesses[: MOST_TRIED - len(tried)]]
+    text = tapped(program.source, seen.case.kernel) if tried else ""
+    for joined, name in tried:
+        launch = replace(launch_of(seen.case, puzzle), given=joined.given(name))
         if is_right(puzzle, seen.case, run(text, [launch]).get(0)):
-            return name
-    return ""
+            return joined, name
+    return seen, ""

@@ -10,12 +10,13 @@ from io import BytesIO
 import numpy as np
 import pytest
 
-from checker.check import Terms
+from checker.check import Terms, check
 from checker.course import ladder
 from checker.course.verdict import Differs
 from checker.judge.difference.questions import question
 from checker.judge.difference.recordings import file_of, packed, recordings, unpacked
 from checker.publish.recorded import alike, recorded
+from checker.submission.read import from_cells
 from tests.conftest import check_changed, check_kernel, importable
 from tests.kernels import named
 
@@ -91,6 +92,29 @@ def test_it_is_said_where_a_kernel_first_differs(said: str, quick: Terms) -> Non
     found = differs(change, quick)
     assert re.fullmatch(sentence, found.sentence), found.sentence
     assert found.proof == proof
+
+
+OTHER_NAMES = """
+@triton.jit
+def naive_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOCK_SIZE: tl.constexpr):
+    r = tl.program_id(0).to(tl.int64)
+    c = tl.arange(0, BLOCK_SIZE)
+    ok = c < n_cols
+    v = tl.load(x_ptr + r * x_row_stride + c, mask=ok, other=-float("inf")).to(tl.float32)
+    e = tl.exp(v)
+    s = tl.sum(e + 0.01, axis=0)
+    tl.store(y_ptr + r * y_row_stride + c, e / s, mask=ok)
+"""
+
+
+def test_names_that_hold_nothing_in_common_are_paired_by_a_proof(quick: Terms) -> None:
+    text = f"import triton\nimport triton.language as tl\n{OTHER_NAMES}"
+    finding = check("p1", from_cells([("code", text)], "kernel.py", numbered=False), quick).verdict.findings[0]
+    assert finding.differs is not None and (finding.differs.name, finding.differs.proven) == ("s", True)
+    assert finding.question == question("p1", "naive_softmax_kernel", "denominator")
+    unproven = text.replace("e / s", "e / s + 0.01")
+    finding = check("p1", from_cells([("code", unproven)], "kernel.py", numbered=False), quick).verdict.findings[0]
+    assert finding.differs is None or not finding.differs.proven
 
 
 RELATED = {  # a change, and what the value that differs is instead

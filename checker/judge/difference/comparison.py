@@ -8,7 +8,7 @@ what the solution's holds.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -51,6 +51,24 @@ class Compared:
         """Names that may be where the fault is, the earliest first."""
         return list(dict.fromkeys(one.name for one in self.every if one.kind is Kind.NAME))[:MOST_TRIED]
 
+    @property
+    def guesses(self) -> list[tuple[str, str]]:
+        """Names without a partner, yours and the solution's, that could be the same: only a proof can tell."""
+        own, other = (
+            dict.fromkeys(event.name for events in of.values() for event in events if event.kind is Kind.NAME)
+            for of in (self.yours, self.right.programs)
+        )
+        lone = [name for name in other if name not in self.names.values()]
+        pairs = ((mine, theirs) for mine in own if mine not in self.names for theirs in lone)
+        return [pair for pair in pairs if self.joined(*pair).candidates[:1] == [pair[0]]]
+
+    def joined(self, own: str, other: str) -> Compared:
+        """Return the same with two names taken for one."""
+        pair = {own: other}
+        found = differences(self.yours, self.right.programs, pair, _order(self.wrong, self.yours))
+        named = [one for one in found if one.kind is Kind.NAME]
+        return replace(self, names=self.names | pair, every=named + self.every)
+
     def given(self, name: str) -> dict[str, dict[str, list[list[float] | float | None]]]:
         """Return the solution's values of one name, as a launch takes them."""
         other = self.names[name]
@@ -86,9 +104,7 @@ def compared(
         for name, partner in paired(own, other.programs).items():
             if partner not in names.values():
                 names.setdefault(name, partner)
-    stored = wrong and wrong.stored[wrong.first]
-    order = [stored.program] if stored else []
-    every = differences(yours, right.programs, names, [*order, *(one for one in yours if one not in order)])
+    every = differences(yours, right.programs, names, _order(wrong, yours))
     same_loops = shape_of_loops(source, kernel) == loops
     borne_out = [alike(own, other.programs, names) for other, own in good]
     style = {(d.kind, d.name, d.later) for other, own in good for d in differences(own, other.programs, names, own)}
@@ -107,6 +123,12 @@ def compared(
         return not named or any((one.name, len(one.place), one.later) in names for names in borne_out)
 
     return Compared(case, wrong, yours, right, names, every, list(filter(tells, every)), same_loops)
+
+
+def _order(wrong: Wrong | None, yours: Programs) -> list[int]:
+    """Programs, and before all others the one that stored the first wrong element."""
+    stored = wrong and wrong.stored[wrong.first]
+    return sorted(yours, key=lambda program: program != (stored and stored.program))
 
 
 def is_right(puzzle: Puzzle, case: Case, result: LaunchResult | None) -> bool:
