@@ -8,13 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from checker.catalog.attention import values
-from checker.catalog.attention.forward.update_mistakes import DIVIDED_AT_THE_END, by_part
 from checker.catalog.attention.launch import Proves, Shape
 from checker.catalog.attention.pytorch.calls import (
     KERNEL,
     PROPERTIES,
     Size,
-    as_in_the_family,
     call,
     expected,
     folded,
@@ -147,7 +145,6 @@ PUZZLE = Puzzle(
     suspected=suspected_tiles(_around_a_number, {KERNEL.name: "any-length"}, both_masks=True, largest=LARGEST_SCORE),
     footprint=Footprints(most=most, plain=plain),
     misconceptions=IN_PYTORCH,
-    by_part=by_part(DIVIDED_AT_THE_END, as_in_the_family),
     invariants=(replace(O_IS_AN_AVERAGE, broken=_outside_the_range_of_v),),
     questions=QUESTIONS,
 )

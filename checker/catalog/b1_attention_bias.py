@@ -49,7 +49,6 @@ from checker.catalog.attention.forward.cases import (
 from checker.catalog.attention.forward.causal_mistakes import CAUSAL
 from checker.catalog.attention.forward.flash_2_mistakes import ACCUMULATION, LSE
 from checker.catalog.attention.forward.mistakes import SCORES, scaled_in_half
-from checker.catalog.attention.forward.update_mistakes import DIVIDED_AT_THE_END, by_part
 from checker.catalog.attention.forward.visit_mistakes import tiles_looked_at
 from checker.catalog.attention.launch import FAR_APART, Shape, sampled, shape_of, tiled_kernel
 from checker.catalog.attention.puzzle import puzzle
@@ -344,7 +343,6 @@ PUZZLE = puzzle(
         *(*BIAS_OF_SCORES, *BIAS_GRADIENT, *scaled_in_half(gradient_with_p), *tiles_looked_at(budget, "b1")),
         *(*ACCUMULATION, *CAUSAL, *LSE, *SCORES, *ADDRESSING),
     ),
-    by_part=by_part(DIVIDED_AT_THE_END),
     invariants=(O_IS_AN_AVERAGE,),
     questions=QUESTIONS,
 )

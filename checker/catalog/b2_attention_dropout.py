@@ -23,7 +23,6 @@ from checker.catalog.attention.dropout.mistakes import DROPOUT
 from checker.catalog.attention.forward.cases import PLAIN, of_other_blocks
 from checker.catalog.attention.forward.flash_2_mistakes import ACCUMULATION, LSE
 from checker.catalog.attention.forward.mistakes import SCORES
-from checker.catalog.attention.forward.update_mistakes import DIVIDED_AT_THE_END, by_part
 from checker.catalog.attention.launch import Shape, sampled, shape_of, tiled_kernel
 from checker.catalog.attention.puzzle import puzzle
 from checker.catalog.attention.reference import expected
@@ -267,6 +266,5 @@ PUZZLE = puzzle(
         SIGN_REVERSED,
         *ADDRESSING,
     ),
-    by_part=by_part(DIVIDED_AT_THE_END),
     questions=QUESTIONS,
 )

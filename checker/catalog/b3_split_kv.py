@@ -8,14 +8,12 @@ import numpy as np
 
 from checker.catalog.attention import values
 from checker.catalog.attention.forward.cases import FAR, FAR_HEADS, FAR_ON_GPU, FAR_ROWS, PLAIN
-from checker.catalog.attention.forward.update_mistakes import DIVIDED_AT_THE_END, by_part
 from checker.catalog.attention.launch import Shape
 from checker.catalog.attention.reference import sees
 from checker.catalog.split.bounds import WHY_BLOCKS, budget, by_hand, largest_block, work
 from checker.catalog.split.cases import SplitCaseMaker, of_programs, right_parts
 from checker.catalog.split.launch import MERGE, SPLIT, Cut, Parts, launch_merge, launch_split
 from checker.catalog.split.merge_mistakes import ADDRESSING, MERGES
-from checker.catalog.split.models import in_splits
 from checker.catalog.split.reference import expected
 from checker.catalog.split.split_mistakes import SPLITS
 from checker.catalog.split.suspected import SUSPECTED
@@ -228,6 +226,5 @@ PUZZLE = Puzzle(
     large_cases=large_cases,
     pictured=Pictured(_pictured, sees=sees),
     misconceptions=(*SPLITS, *MERGES, *ADDRESSING),
-    by_part=by_part(DIVIDED_AT_THE_END, lambda sign: in_splits(sign.outputs)),
     questions=QUESTIONS,
 )

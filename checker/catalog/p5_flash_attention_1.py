@@ -12,7 +12,6 @@ from checker.catalog.attention.bounds import in_tiles, work
 from checker.catalog.attention.forward.cases import LARGE, CaseMaker, of_other_blocks, pictured
 from checker.catalog.attention.forward.flash_1_mistakes import VISITS
 from checker.catalog.attention.forward.mistakes import SCORES
-from checker.catalog.attention.forward.update_mistakes import KEPT_DIVIDED, by_part
 from checker.catalog.attention.launch import Proves, Shape, shape_of, tensors, tiled_kernel
 from checker.catalog.attention.puzzle import puzzle
 from checker.catalog.attention.reference import O_IS_AN_AVERAGE, expected
@@ -202,7 +201,6 @@ PUZZLE = puzzle(
     timed=timed,
     pictured=pictured(launch, beside="p6"),
     misconceptions=(LOOPS_SWAPPED, *VISITS, *SCORES, *ADDRESSING),
-    by_part=by_part(KEPT_DIVIDED),
     invariants=(O_IS_AN_AVERAGE,),
     questions=QUESTIONS,
 )

@@ -11,7 +11,6 @@ from checker.catalog.attention.forward.cases import CaseMaker, of_other_blocks, 
 from checker.catalog.attention.forward.causal_mistakes import CAUSAL
 from checker.catalog.attention.forward.flash_2_mistakes import ACCUMULATION, LSE
 from checker.catalog.attention.forward.mistakes import SCORES
-from checker.catalog.attention.forward.update_mistakes import DIVIDED_AT_THE_END, by_part
 from checker.catalog.attention.forward.visit_mistakes import tiles_looked_at
 from checker.catalog.attention.launch import Proves, Shape, sampled, tensors, tiled_kernel, unwritten
 from checker.catalog.attention.puzzle import puzzle
@@ -185,7 +184,6 @@ PUZZLE = puzzle(
     timed=timed,
     pictured=pictured(launch, beside="p5", causal=True),
     misconceptions=(*tiles_looked_at(forward_budget, "6"), *ACCUMULATION, *CAUSAL, *LSE, *SCORES, *ADDRESSING),
-    by_part=by_part(DIVIDED_AT_THE_END),
     invariants=(O_IS_AN_AVERAGE,),
     questions=QUESTIONS,
 )

@@ -249,7 +249,6 @@ class Puzzle:
     )
     remarks: tuple[Remark, ...] = ()
     misconceptions: tuple[Misconception, ...] = ()
-    by_part: tuple[Misconception, ...] = ()  # made by machine: looked for where nothing has a name; most basic first
     invariants: tuple[Invariant, ...] = ()
     questions: tuple[Question, ...] = ()  # to predict, in the order in which the lesson asks them
 

@@ -1,8 +1,8 @@
 """Outputs that differ from the reference: by the name of the idea that explains them, or else by where they are.
 
 A misconception explains a case when its model gives just what the kernel did, and the right answer would have been
-something else. If no misconception does, a model made by machine may, one of a puzzle's `by_part`: it tells the part.
-What nothing explains is located, but only if there is no name at all: the report says one thing at a time.
+something else. What nothing explains is located, but only if there is no name at all: the report says one thing at a
+time.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from checker.course.case import Case
 from checker.course.misconception import Part, Undefined, Writes
 from checker.course.puzzle import Puzzle
 from checker.course.verdict import Finding, Status
-from checker.judge.compare import MOSTLY
 from checker.judge.evidence import Locator, tensor_name
 from checker.judge.general import finding
 from checker.judge.locate import located
@@ -22,7 +21,6 @@ from checker.judge.naming import Idea, cover, ideas
 from checker.judge.notes import Note
 from checker.judge.wrong import Wrong
 
-ENOUGH = 0.75  # of the cases a model made by machine must explain
 MOST_COMPARED = 4  # of cases that tell little
 LARGEST_COMPARED = 1 << 17  # elements of all tensors of such a case
 
@@ -48,9 +46,6 @@ def name_wrong(puzzle: Puzzle, items: list[Wrong], failed: list[Case], right: li
         named = _named_by(models, items, telling)
     else:
         named = _named_by_sizes(models, items, telling, [case for case in right if not case.telling])
-    if not named and (part := _part_that_differs(puzzle, models, telling)):
-        idea, explained = part
-        return [Note(replace(_finding(models, idea, explained, where), named=False))]
     if not named:
         return [located(items, failed, right, where)]
     return [Note(_finding(models, idea, explained, where)) for idea, explained in named]
@@ -75,22 +70,6 @@ def _named_by(models: Models, items: list[Wrong], right: list[Case]) -> _Named:
     named, rest = cover(possible, items, models.explains)
     # If the most basic case has no explanation, names for special ones would mislead.
     return [] if items[0] in rest else named
-
-
-def _part_that_differs(puzzle: Puzzle, models: Models, right: list[Case]) -> tuple[Idea[Writes], list[Wrong]] | None:
-    """The first model made by machine that explains the plainest case, in numbers, and most of the others.
-
-    In numbers: of hundreds of models some give NaN wherever a kernel does.
-    """
-    items = [item for item in models.items if item.case.telling]
-    for one in ideas(puzzle.by_part, Writes) if items else ():
-        for sign in one.signs:
-            if not models.explains(sign, items[0]) or models.fit(sign, items[0]) < MOSTLY:
-                continue
-            explained = [item for item in items if models.explains(sign, item)]
-            if len(explained) >= ENOUGH * len(items) and not any(models.refuted(sign, case) for case in right):
-                return replace(one, signs=[sign]), explained
-    return None
 
 
 def _named_by_sizes(models: Models, items: list[Wrong], telling: list[Case], others: list[Case]) -> _Named:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,7 +23,6 @@ from checker.catalog.attention.forward.models import (
     tiles,
     with_lse,
 )
-from checker.catalog.attention.forward.update_mistakes import DIVIDED_AT_THE_END, Factor, Visit, stepping
 from checker.catalog.attention.launch import shape_of
 from checker.catalog.attention.reference import scores
 from checker.catalog.numbers import FINITE, LOG2_E, exp32
@@ -105,9 +105,50 @@ def tile_softmax(s: Array, _: Array) -> Array:
     return np.asarray(e / _or_one(e.sum(axis=-1, keepdims=True)))
 
 
-def _step(**parts: Factor) -> Writes:
-    """The step of the algorithm with other parts, by the letters of its formula."""
-    return stepping({**DIVIDED_AT_THE_END, **parts})
+@dataclass(frozen=True, eq=False)
+class Visit:
+    """What is at hand when a tile is visited, each with a last axis of 1. P is relative to the tile's own maximum."""
+
+    l: Array  # before the visit
+    new_l: Array  # after it
+    sum: Array  # of P
+    old: Array  # exp(m - m_new)
+    new: Array  # exp(the tile's maximum - m_new)
+
+
+Factor = Callable[[Visit], Array]
+
+
+def _step(
+    f: Factor = lambda v: v.old,
+    g: Factor = lambda v: v.new,
+    p: Factor = lambda v: v.old,
+    q: Factor = lambda v: v.new,
+    e: Factor = lambda v: v.new_l,
+) -> Writes:
+    """Outputs of a kernel whose step is O = f O + g P V and l = p l + q sum(P), and whose end is O / e and an LSE."""
+
+    def formula(s: Array, v: Array, case: Case) -> Outputs:
+        o = np.zeros((*s.shape[:-1], v.shape[-1]))
+        l = np.zeros((*s.shape[:-1], 1))
+        m, last, end = np.full_like(l, -np.inf), last_looked_at(case), np.ones_like(l)
+        for j, (s_j, v_j) in enumerate(tiles(s, v, case)):
+            m_j = s_j.max(axis=-1, keepdims=True)
+            m_new = np.maximum(m, m_j)
+            shift = np.where(np.isinf(m_new), 0.0, m_new)
+            weights = exp32(s_j - np.where(np.isinf(m_j), 0.0, m_j))
+            at_hand = Visit(l, l, weights.sum(axis=-1, keepdims=True), exp32(m - shift), exp32(m_j - shift))
+            new_l = p(at_hand) * l + q(at_hand) * at_hand.sum
+            at_hand = Visit(l, new_l, at_hand.sum, at_hand.old, at_hand.new)
+            of_tile = dropped(case, weights, j * shape_of(case).Bc) @ v_j
+            new_o = f(at_hand) * o + g(at_hand) * of_tile
+            here = (j <= last)[:, None]
+            o, l, m, end = (
+                np.where(here, now, before) for now, before in ((new_o, o), (new_l, l), (m_new, m), (e(at_hand), end))
+            )
+        return with_lse(m, l, o / np.where(end == 0, 1.0, end))
+
+    return from_scores(formula)
 
 
 def _by_own_sum(v: Visit) -> Array:
