@@ -122,7 +122,7 @@ class Differs:
     more: bool = False  # with the solution's value of this name, it is still wrong
     relates: Relation | None = None  # what the value is instead
     alike: tuple[str, ...] = ()  # of "stored": names that hold what the solution's hold
-    without: tuple[str, ...] = ()  # and those for which it has none
+    without: tuple[str, ...] = ()  # and those for which none of the solution's is known
 
     @property
     def sentence(self) -> str:
@@ -156,7 +156,7 @@ class Differs:
         if self.what == "stored":
             names = ", ".join(self.alike)
             alike = f"Until then the solution holds the same in {names}." if names else ""
-            without = f"It has none of {', '.join(self.without)}." if self.without else ""
+            without = f"Not compared: {', '.join(self.without)}." if self.without else ""
             return f"{alike} {without}".strip()
         if self.proven:
             return f"With the solution's {self.name} in its place, the rest of this launch is right."

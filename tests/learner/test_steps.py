@@ -32,10 +32,11 @@ def seen(report: str) -> tuple[bool, bool]:
 def test_the_hint_comes_when_the_same_is_seen_again(wrong: Course) -> None:
     first = wrong.run("check", "3").stdout
     assert (seen(first), wrong.progress) == ((True, False), ASKED)
-    assert "Stuck? make hint PUZZLE=p3" in first
+    assert "make hint PUZZLE=p3" in first
     again = wrong.run("check", "3").stdout
-    assert (seen(again), wrong.progress) == ((True, True), TOLD)
-    assert "Stuck?" not in again
+    assert (seen(again), wrong.progress) == ((False, True), TOLD)  # in the question's place
+    assert "make hint" not in again
+    assert seen(wrong.run("check", "3", "--full").stdout) == (True, True)
 
 
 def test_who_asks_gets_it_at_once_and_then_the_lessons_own(wrong: Course) -> None:
@@ -62,13 +63,13 @@ def test_success_forgets_what_was_wrong(wrong: Course) -> None:
 def test_where_nothing_can_be_noted_nothing_is_withheld(wrong: Course) -> None:
     wrong.root.chmod(0o555)
     try:
-        assert seen(wrong.run("check", "3").stdout) == (True, True)
+        assert seen(wrong.run("check", "3", "--full").stdout) == (True, True)
     finally:
         wrong.root.chmod(0o755)
 
 
 def test_another_file_is_told_everything_and_nothing_is_noted(course: Course, tmp_path: Path) -> None:
-    report = course.run("check", "3", "--file", str(WRONG.write(tmp_path))).stdout
+    report = course.run("check", "3", "--full", "--file", str(WRONG.write(tmp_path))).stdout
     assert (seen(report), course.progress) == ((True, True), "")
 
 
