@@ -41,9 +41,11 @@ def png(result: Result) -> bytes:
 
 def _roofline(axes: Axes, result: Result, sizes: tuple[Size, ...]) -> None:
     """Each size at two intensities: as counted, and as if every byte were moved once."""
+    named = {gpu.name: gpu for gpu in NAMED}
+    roofs = [named[timing.name] for timing in sizes[0].ordered if timing.name in named]  # in the order of the bars
     measured = Gpu(f"{result.gpu}, measured", result.copy, result.matrix)
     x = np.geomspace(0.05, 2e4, 200)
-    for roof, style in zip([measured] if result.measured else NAMED, ROOF_STYLES, strict=False):
+    for roof, style in zip([measured] if result.measured else roofs, ROOF_STYLES, strict=False):
         axes.plot(x, [roof.tflops(i) for i in x], color=ROOF_COLOUR, linestyle=style, label=roof.name, linewidth=1.4)
     for number, (size, marker) in enumerate(zip(sizes, MARKERS, strict=False)):
         low, high = size.operations / size.counted, size.operations / size.least
@@ -53,10 +55,10 @@ def _roofline(axes: Axes, result: Result, sizes: tuple[Size, ...]) -> None:
                 axes.plot([low, high], [height, height], color=colour, linewidth=1, alpha=0.6)
                 axes.plot([high], [height], marker, color=colour, markersize=6, label=f"{name}, {size.name}")
         if not result.measured:
-            height = 0.03 * 2.5**number
+            height = 0.0012 * 2.1**number  # below all roofs
             axes.plot([low, high], [height, height], marker=marker, color=COLOURS["solution"], markersize=5)
             axes.annotate(f"{size.name}  ", (low, height), fontsize=8, ha="right", va="center")
-    axes.set(xscale="log", yscale="log", xlabel="operations per byte", ylabel="TFLOP/s", ylim=(0.02, 3e3))
+    axes.set(xscale="log", yscale="log", xlabel="operations per byte", ylabel="TFLOP/s", ylim=(0.02 if result.measured else 7e-4, 3e3))
     kind = "measured" if result.measured else "predicted, not measured"
     axes.set_title(f"Puzzle {result.puzzle}: {result.title}, roofline ({kind})", loc="left", fontsize=11)
     axes.grid(True, which="major", alpha=0.25)

@@ -260,7 +260,12 @@ def test_pictures_are_drawn_of_what_was_measured() -> None:
     assert [round(bar.get_width()) for bar in bars.patches] == [500, 1000]
     assert any(line.get_label() == "A GPU, measured" for line in roof.lines)
     slower = replace(MEASURED, gpu="", sizes=predict("p6", Extent()).sizes)
-    assert "predicted, not measured" in figure(slower).axes[0].get_title(loc="left")
+    roof, bars, *_ = figure(slower).axes
+    assert "predicted, not measured" in roof.get_title(loc="left")
+    legend = [label.get_text() for label in roof.get_legend().get_texts()]
+    assert legend == [label.get_text() for label in bars.get_yticklabels()][::-1]
+    lowest = min(min(line.get_ydata()) for line in roof.lines if line.get_label() in legend)
+    assert max(one.xy[1] for one in roof.texts) < lowest  # no name is on a line
     assert png(MEASURED).startswith(b"\x89PNG")
 
 
