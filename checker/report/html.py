@@ -104,7 +104,7 @@ def _finding(verdict: Verdict, finding: Finding, links: Mapping[int, str], *, sh
         if where.cell is not None and where.cell in links:
             spot = escape(words.spot(verdict.file, where))
             place = place.replace(spot, linked(escape(links[where.cell]), spot), 1)
-        yield f'<div style="{_FAINT}">{place}</div>'
+        yield f"<div>{place}</div>"
     if finding.where.source:
         yield _source(words.source(finding, short=short), finding.where.line)
     if short:
@@ -124,7 +124,7 @@ def _examples(finding: Finding) -> Iterator[str]:
     if finding.examples:
         yield _pre(finding.examples)
     if finding.error_map:
-        yield f'<details><summary style="{_SUMMARY}">{said("where it is wrong")}</summary>'
+        yield f'<details open><summary style="{_SUMMARY}">{said("where it is wrong")}</summary>'
         yield _pre(words.shaded(finding.error_map))
         yield f'<div style="{_FAINT}">{escape(words.legend(finding.error_map))}</div></details>'
 
@@ -149,9 +149,14 @@ def faint(text: str) -> str:
 
 
 def _headline(verdict: Verdict) -> str:
-    chip = f"background:{_COLOURS[words.sign(verdict.status)]};color:#fff;padding:.05em .5em;border-radius:.3em"
-    said = f"{words.sign(verdict.status)} {escape(words.plain(verdict))}"
-    return f'<b style="{chip}">{said}</b> &nbsp;{words.points(verdict)}'
+    chip = _chip(words.sign(verdict.status), ".5em", f" {escape(words.plain(verdict))}")
+    return f"{chip} &nbsp;{words.points(verdict)}"
+
+
+def _chip(sign: str, room: str, more: str = "") -> str:
+    """A sign, and what is to be read with it, on the sign's colour."""
+    style = f"background:{_COLOURS[sign]};color:#fff;padding:.05em {room};border-radius:.3em"
+    return f'<b style="{style}">{sign}{more}</b>'
 
 
 def _paragraph(text: str, *, raw: bool = False) -> str:
@@ -178,7 +183,7 @@ def _source(lines: Iterable[tuple[int, str]], line: int | None) -> str:
 def _properties(verdict: Verdict) -> str:
     rows = []
     for p in verdict.properties:
-        sign = words.mark(verdict, p)
+        sign = _chip(mark, ".25em") if (mark := words.mark(verdict, p)).strip() else ""
         reason = words.why(p)
         told = f'{escape(p.title)}<span style="{_FAINT}">{escape(said(": ") + reason) if reason else ""}</span>'
         rows.append(

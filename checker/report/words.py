@@ -33,7 +33,7 @@ PLAIN_WORDS = {
     Status.CHECKER_FAULT: "the checker failed",
     Status.TOO_BUSY: "nothing was judged",
     Status.MISUSED: "nothing was checked",
-    Status.INVALID: "cannot be read as a submission",
+    Status.INVALID: "cannot be read",
     Status.FORBIDDEN: "uses something that this course does not allow",
     Status.NOT_STARTED: "not started",
     Status.DOES_NOT_COMPILE: "does not compile for a GPU",
@@ -144,7 +144,7 @@ def place(verdict: Verdict, finding: Finding, *, short: bool = False) -> str:
         case = case.partition(" (")[0]  # without its sizes
     if case is not None:
         parts.append(said(f"seen with: {case}"))
-    return said(", ").join(parts)
+    return " · ".join(parts)
 
 
 def _stored(where: Where, did: str) -> str:
@@ -214,7 +214,7 @@ def shows_traffic(verdict: Verdict) -> bool:
 def why(result: PropertyResult) -> str:
     """Why a property is not proven, in a few words; or what else there is to say of it."""
     if result.case:
-        return said(f"not with {result.case}")
+        return said(f"failed with: {result.case}")
     return result.detail
 
 

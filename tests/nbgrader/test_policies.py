@@ -141,7 +141,7 @@ WRONG = RIGHT.replace('other=-float("inf")', "other=0.0")
 
 def test_students_are_told_as_much_as_the_course_says(course: Course) -> None:
     """And who teaches it everything: records keep it, and the policy may change without judging again."""
-    finding, fix, place = "The padding is counted in the sum", "Try:", "not with"
+    finding, fix, place = "The padding is counted in the sum", "Try:", "failed with"
     course.put("kim", filled(WRONG))
     plain = (course.folder / "course.toml").read_text()
     seen = {}

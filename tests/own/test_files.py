@@ -289,5 +289,5 @@ def test_a_notebook_hands_over_what_its_cells_define() -> None:
 
     report = said(types=["fp32"])
     assert report.startswith("attention, attention, forward and backward (not asked: fp16 and bf16)")
-    assert "O, with scores of every kind: not with" in report
+    assert "O, with scores of every kind: failed with" in report
     assert "own() knows no sqare." in said(sqare=True)

@@ -141,7 +141,7 @@ def test_a_submission_gets_what_it_has_proven(
     assert [test["max_score"] for test in results["tests"]] == [55, 25, 15, 10, 10, 5, 10]
     assert {test["status"] for test in results["tests"]} <= ({"passed"} if sum(scores) == 130 else {"passed", "failed"})
     assert results["output"].startswith("Puzzle p1: Naive softmax") and said in results["output"]
-    assert text != PARTLY or results["tests"][1]["output"] == "not with seven short of a block"
+    assert text != PARTLY or results["tests"][1]["output"] == "failed with: seven short of a block"
     assert results["extra_data"]["puzzles"]["p1"]["sandbox"].startswith(("A: ", "B: "))
     secret = key.read(container.source / "course" / "key")
     assert secret not in (container.home / "results" / "results.json").read_text() + container.done.stdout
@@ -247,7 +247,7 @@ def test_students_are_told_as_much_as_the_course_says(container: Container) -> N
     toml = container.source / "course" / settings.NAME
     plain = toml.read_text()
     container.hand_in(**{NAME: PARTLY})
-    finding, fix, place = "The padding is counted in the sum", "Try:", "not with seven short of a block"
+    finding, fix, place = "The padding is counted in the sum", "Try:", "failed with: seven short of a block"
     for detail, seen in (("full", (True, True, True)), ("finding", (True, False, True)), ("points", (False,) * 3)):
         toml.write_text(plain.replace('detail = "full"', f'detail = "{detail}"'))
         results = container.run()
