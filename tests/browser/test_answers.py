@@ -176,6 +176,7 @@ def test_a_cell_runs_after_those_above_it_with_the_kernel_of_the_draft(page: Pag
     assert "y = [[0.1192 0.8808]]" in said and "above" not in said
     assert page.asks("run", cells=["x = 1\nx / 0"])["text"] == "Line 2: ZeroDivisionError: division by zero"
     assert page.asks("run", cells=["x = "])["text"].startswith("Line 1: ")
+    assert page.asks("run", cells=["def twice(x):\n    return 2 * x"])["text"] == "Defined: twice."
     assert page.asks("run", cells=["print('a' * 100_000)"])["text"].endswith(" …")
     assert page.asks("run", cells=["from checker.notebook import run\nrun('nothing', grid=1)"])["text"].startswith(
         "✗ No cell"
