@@ -20,17 +20,26 @@ export class Bugs {
     const number = this.#next++ % this.bugs.length, { text, lines } = this.bugs[number];
     const said = made("p", { role: "status" }), report = made("div"), frame = made("div");
     const guess = made("input", { type: "number", min: 1, ariaLabel: t("The line that is to blame") });
+    let found = false;
+    const say = () => {
+      found = lines.includes(Number(guess.value));
+      said.textContent = found ? t("That is the line. Now fix it, with one edit.") : t("It is another line. What would a right kernel do there?");
+    };
     const guessed = (event) => {
       event.preventDefault();
-      const right = lines.includes(Number(guess.value));
-      said.textContent = right ? t("That is the line. Now fix it, with one edit.") : t("It is another line. What would a right kernel do there?");
+      say();
     };
-    const ask = made("form", { onsubmit: guessed }, t("Which line is to blame? "), guess, " ", made("button", {}, t("Say")));
+    const clicked = (event) => {
+      if (found || code.text() !== text) return; // now it is being fixed
+      guess.value = code.lineAt(event);
+      say();
+    };
+    const ask = made("form", { onsubmit: guessed }, t("Which line is to blame? Click it, or type its number: "), guess, " ", made("button", {}, t("Say")));
     const fix = made("button", { type: "button", onclick: () => fixed() }, t("Check the fix"));
     const next = made("button", { type: "button", onclick: () => this.open() }, t("Next bug"));
     next.hidden = true;
     const title = made("h3", {}, t("Bug {number} of {all}", { number: number + 1, all: this.bugs.length }));
-    this.part.replaceChildren(title, made("p", {}, t("There is one mistake in this kernel.")), frame, ask, said, fix, " ", next, report);
+    this.part.replaceChildren(title, made("p", {}, t("There is one mistake in this kernel.")), ask, said, frame, fix, " ", next, report);
     this.part.hidden = false;
     const code = editor(frame, text, t("Bug {number}", { number: number + 1 }), { checks: () => fixed() });
     const fixed = async () => {
@@ -41,6 +50,7 @@ export class Bugs {
       next.hidden = !answer.accepted;
       this.reveal(said);
     };
+    frame.addEventListener("click", clicked);
     this.reveal(this.part);
     guess.focus({ preventScroll: true });
   }

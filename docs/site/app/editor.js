@@ -107,6 +107,8 @@ export function editor(parent, doc, label, { typed = () => {}, checks, plain = f
       view.dispatch({ selection: { anchor: at(line).from }, effects });
       view.focus();
     },
+    /** The number of the line at which the mouse is. */
+    lineAt: ({ clientX: x, clientY: y }) => view.state.doc.lineAt(view.posAtCoords({ x, y }, false)).number,
     focus: () => view.focus(),
   };
 }
