@@ -159,6 +159,7 @@ class Stepper {
     if (wrong?.stored) choices.append(button(t("To the wrong store"), () => (begin(), this.#show(wrong.step))));
     this.back = button("◀", () => this.#halt().#move(-1), t("Back (←)"));
     this.ahead = button(t("Step ▶"), () => this.#halt().#move(1), t("Step (→)"));
+    this.back.ariaLabel = t("Back (←)"); // a sign alone is not read
     const iteration = button(t("Next iteration"), () => this.#halt().#seek(1, (one) => one.enters), t("Next iteration (Shift →)"));
     const store = button(t("Next store"), () => this.#halt().#seek(1, (one) => one.stores), t("Next store (S)"));
     this.toIteration = iteration;

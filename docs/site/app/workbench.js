@@ -395,7 +395,7 @@ class Workbench {
   #inSight() {
     const link = made("a", { className: "to-editor", href: "#your-kernel", textContent: t("To the editor") });
     this.bench.id = "your-kernel";
-    document.body.append(link);
+    document.querySelector("article").append(link);
     new IntersectionObserver(([{ isIntersecting }]) => (link.hidden = isIntersecting)).observe(this.bench);
   }
 
@@ -465,7 +465,10 @@ class Workbench {
       step: () => this.#step(),
       trace: () => this.#trace(),
       speed: () => this.#speed(),
-      bug: () => this.bugs.open(),
+      bug: () => {
+        this.#said("");
+        this.bugs.open();
+      },
       again: () => this.#load().catch(() => {}),
       predict: () => {
         form.hidden = !form.hidden;
