@@ -58,7 +58,8 @@ def _roofline(axes: Axes, result: Result, sizes: tuple[Size, ...]) -> None:
             height = 0.0012 * 2.1**number  # below all roofs
             axes.plot([low, high], [height, height], marker=marker, color=COLOURS["solution"], markersize=5)
             axes.annotate(f"{size.name}  ", (low, height), fontsize=8, ha="right", va="center")
-    axes.set(xscale="log", yscale="log", xlabel="operations per byte", ylabel="TFLOP/s", ylim=(0.02 if result.measured else 7e-4, 3e3))
+    axes.set(xscale="log", yscale="log", xlabel="operations per byte", ylabel="TFLOP/s")
+    axes.set_ylim(0.02 if result.measured else 7e-4, 3e3)
     kind = "measured" if result.measured else "predicted, not measured"
     axes.set_title(f"Puzzle {result.puzzle}: {result.title}, roofline ({kind})", loc="left", fontsize=11)
     axes.grid(True, which="major", alpha=0.25)
