@@ -72,7 +72,7 @@ friendly = || { status=$$?; test $$status -eq 4 || exit $$status; }
 
 help: ## this list
 	@{ grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/'; \
-	echo "  Start with: make check PUZZLE=w1"; } | expand -t 23 || : # whoever reads it may stop
+	echo "  Start with: ./check w1"; } | expand -t 23 || : # whoever reads it may stop
 
 ready: $(call layer,check) # for ./check: which Python it is
 	@cd "$(bin)" && echo "$$PWD/python" >&3

@@ -161,8 +161,8 @@ def matmul(a, b):
 # %% [markdown]
 # ## How to check
 #
-# In a terminal: `make check PUZZLE=a1`. In a notebook: run the cells above, then the one below. `make step PUZZLE=a1`
-# shows a tile of C grow, iteration by iteration; `make trace PUZZLE=a1` draws how often each tile of A and B is read.
+# In a terminal: `./check a1`. In a notebook: run the cells above, then the one below. `make step PUZZLE=a1` shows a
+# tile of C grow, iteration by iteration; `make trace PUZZLE=a1` draws how often each tile of A and B is read.
 
 # %%
 from checker.notebook import bench, check, hint, solution, step, trace

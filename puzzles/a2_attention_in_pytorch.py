@@ -188,9 +188,9 @@ def flash_attention(q, k, v, causal=False):
 # %% [markdown]
 # ## How to check
 #
-# In a terminal: `make check PUZZLE=a2`. In a notebook: run the cells above, then the one below. `make step PUZZLE=a2`
-# goes through your function line by line: watch mi when a tile brings a new maximum. When something is wrong, begin
-# with one tile (`Br` and `Bc` as long as Q and K), then two, then a short one at the end, and `causal` last.
+# In a terminal: `./check a2`. In a notebook: run the cells above, then the one below. `make step PUZZLE=a2` goes
+# through your function line by line: watch mi when a tile brings a new maximum. When something is wrong, begin with one
+# tile (`Br` and `Bc` as long as Q and K), then two, then a short one at the end, and `causal` last.
 
 # %%
 from checker.notebook import check, hint, solution, step, trace

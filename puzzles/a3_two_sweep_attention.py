@@ -183,9 +183,9 @@ def two_sweep_attention(q, k, v, scale):
 # %% [markdown]
 # ## How to check
 #
-# In a terminal: `make check PUZZLE=a3`. In a notebook: run the cells above, then the one below. `make step PUZZLE=a3`
-# shows each tile of scores; `make trace PUZZLE=a3` draws which tiles each program visits, and when. To find a mistake
-# in attention, look at pass 1 first: are `mi` and `li` those of the table above?
+# In a terminal: `./check a3`. In a notebook: run the cells above, then the one below. `make step PUZZLE=a3` shows each
+# tile of scores; `make trace PUZZLE=a3` draws which tiles each program visits, and when. To find a mistake in
+# attention, look at pass 1 first: are `mi` and `li` those of the table above?
 
 # %%
 from checker.notebook import check, hint, solution, step, trace

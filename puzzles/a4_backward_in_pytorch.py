@@ -186,9 +186,9 @@ class Attention(torch.autograd.Function):
 # %% [markdown]
 # ## How to check
 #
-# In a terminal: `make check PUZZLE=a4`. In a notebook: run the cells above, then the one below. `make step PUZZLE=a4`
-# goes through your function: see dK grow by one tile of queries after the other. Write the gradients yourself:
-# `.backward()` and `torch.autograd` are not allowed in the function.
+# In a terminal: `./check a4`. In a notebook: run the cells above, then the one below. `make step PUZZLE=a4` goes
+# through your function: see dK grow by one tile of queries after the other. Write the gradients yourself: `.backward()`
+# and `torch.autograd` are not allowed in the function.
 
 # %%
 from checker.notebook import check, hint, solution, step, trace

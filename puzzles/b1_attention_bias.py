@@ -219,9 +219,9 @@ def gradient_of_bias(q, k, v, bias, do, lse, delta, scale):
 # %% [markdown]
 # ## How to check
 #
-# In a terminal: `make check PUZZLE=b1`. In a notebook: run the cells above, then the one below. `make step PUZZLE=b1`
-# shows each tile of the bias. The first kernel alone earns 55 points; *the gradient of the bias* has 20, and the other
-# 25 are for both.
+# In a terminal: `./check b1`. In a notebook: run the cells above, then the one below. `make step PUZZLE=b1` shows each
+# tile of the bias. The first kernel alone earns 55 points; *the gradient of the bias* has 20, and the other 25 are for
+# both.
 
 # %%
 from checker.notebook import check, hint, solution, step, trace

@@ -177,8 +177,8 @@ def dropout_dk_dv(q, k, v, do, lse, delta, scale, p, seed):
 # %% [markdown]
 # ## How to check
 #
-# In a terminal: `make check PUZZLE=b2`. In a notebook: run the cells above, then the one below. `make step PUZZLE=b2`
-# goes through both kernels: do they drop the same elements of a tile?
+# In a terminal: `./check b2`. In a notebook: run the cells above, then the one below. `make step PUZZLE=b2` goes
+# through both kernels: do they drop the same elements of a tile?
 
 # %%
 from checker.notebook import check, hint, solution, step, trace

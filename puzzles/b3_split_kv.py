@@ -176,9 +176,9 @@ def decode(q, k, v, scale):
 # %% [markdown]
 # ## How to check
 #
-# In a terminal: `make check PUZZLE=b3`. In a notebook: run the cells above, then the one below. Each kernel is judged
-# and credited by itself: the merge gets right parts. `make step PUZZLE=b3` goes through both: see the merge make one
-# part of two.
+# In a terminal: `./check b3`. In a notebook: run the cells above, then the one below. Each kernel is judged and
+# credited by itself: the merge gets right parts. `make step PUZZLE=b3` goes through both: see the merge make one part
+# of two.
 
 # %%
 from checker.notebook import check, hint, solution, step, trace

@@ -211,7 +211,7 @@ class GPT(nn.Module):
 # %% [markdown]
 # ## How to check
 #
-# In a terminal: `make check PUZZLE=c1`. In a notebook: run the cells above, then the one below. The judge runs your two
+# In a terminal: `./check c1`. In a notebook: run the cells above, then the one below. The judge runs your two
 # functions, with your kernels of p6 and p7, in tiny sizes, and compares O and the gradients with attention in fp64.
 # `make step PUZZLE=c1` goes through both functions.
 

@@ -151,9 +151,8 @@ def naive_softmax(x):
 # %% [markdown]
 # ## How to check
 #
-# In a terminal: `make check PUZZLE=p1`. In a notebook: run the cells above, then the one below. It takes less than a
-# second, and needs no GPU. `make step PUZZLE=p1` goes through it line by line: what do the lanes past the end add to
-# the sum?
+# In a terminal: `./check p1`. In a notebook: run the cells above, then the one below. It takes less than a second, and
+# needs no GPU. `make step PUZZLE=p1` goes through it line by line: what do the lanes past the end add to the sum?
 
 # %%
 from checker.notebook import check, hint, solution, step, trace

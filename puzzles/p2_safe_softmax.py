@@ -134,8 +134,8 @@ def safe_softmax(x):
 # %% [markdown]
 # ## How to check
 #
-# In a terminal: `make check PUZZLE=p2`. In a notebook: run the cells above, then the one below. `make step PUZZLE=p2`
-# goes through the three passes: see what is kept of each.
+# In a terminal: `./check p2`. In a notebook: run the cells above, then the one below. `make step PUZZLE=p2` goes
+# through the three passes: see what is kept of each.
 
 # %%
 from checker.notebook import check, hint, solution, step, trace

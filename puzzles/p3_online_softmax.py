@@ -127,8 +127,8 @@ def online_softmax(x):
 # %% [markdown]
 # ## How to check
 #
-# In a terminal: `make check PUZZLE=p3`. In a notebook: run the cells above, then the one below. `make step PUZZLE=p3`
-# goes through it: stop where a block brings a new maximum, and watch $l$.
+# In a terminal: `./check p3`. In a notebook: run the cells above, then the one below. `make step PUZZLE=p3` goes
+# through it: stop where a block brings a new maximum, and watch $l$.
 
 # %%
 from checker.notebook import check, hint, solution, step, trace

@@ -156,8 +156,8 @@ def tiled_softmax(x):
 # %% [markdown]
 # ## How to check
 #
-# In a terminal: `make check PUZZLE=p4`. In a notebook: run the cells above, then the one below. `make step PUZZLE=p4`
-# goes through it: each row of a tile has a maximum of its own.
+# In a terminal: `./check p4`. In a notebook: run the cells above, then the one below. `make step PUZZLE=p4` goes
+# through it: each row of a tile has a maximum of its own.
 
 # %%
 from checker.notebook import check, hint, solution, step, trace

@@ -212,9 +212,9 @@ def flash_attention_1(q, k, v, scale):
 # %% [markdown]
 # ## How to check
 #
-# In a terminal: `make check PUZZLE=p5`. In a notebook: run the cells above, then the one below. `make step PUZZLE=p5`
-# goes through it. To find a mistake, look at one tile first (16 queries and 16 keys, where line 11 has nothing to
-# merge), then at two tiles of keys, then at a tile that is not full.
+# In a terminal: `./check p5`. In a notebook: run the cells above, then the one below. `make step PUZZLE=p5` goes
+# through it. To find a mistake, look at one tile first (16 queries and 16 keys, where line 11 has nothing to merge),
+# then at two tiles of keys, then at a tile that is not full.
 
 # %%
 from checker.notebook import check, hint, solution, step, trace

@@ -166,9 +166,9 @@ def flash_attention_2(q, k, v, scale, causal=False):
 # %% [markdown]
 # ## How to check
 #
-# In a terminal: `make check PUZZLE=p6`. In a notebook: run the cells above, then the one below. `make step PUZZLE=p6`
-# goes through it: stop at the tile on the diagonal. To find a mistake, look at a single tile first, then at two tiles
-# of keys, then at one that is not full, and only then at `CAUSAL`.
+# In a terminal: `./check p6`. In a notebook: run the cells above, then the one below. `make step PUZZLE=p6` goes
+# through it: stop at the tile on the diagonal. To find a mistake, look at a single tile first, then at two tiles of
+# keys, then at one that is not full, and only then at `CAUSAL`.
 
 # %%
 from checker.notebook import check, hint, solution, step, trace

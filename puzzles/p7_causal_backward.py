@@ -229,9 +229,9 @@ def causal_backward(q, k, v, o, lse, do, scale):
 # %% [markdown]
 # ## How to check
 #
-# In a terminal: `make check PUZZLE=p7`. In a notebook: run the cells above, then the one below. `make step PUZZLE=p7`
-# shows one tile from three sides, a kernel each. To find a mistake, check one kernel at a time: each is judged by
-# itself, with right inputs.
+# In a terminal: `./check p7`. In a notebook: run the cells above, then the one below. `make step PUZZLE=p7` shows one
+# tile from three sides, a kernel each. To find a mistake, check one kernel at a time: each is judged by itself, with
+# right inputs.
 
 # %%
 from checker.notebook import check, hint, solution, step, trace

@@ -116,9 +116,9 @@ def vector_add_kernel(x_ptr, y_ptr, z_ptr, n, BLOCK_SIZE: tl.constexpr):
 # %% [markdown]
 # ## How to check
 #
-# In a terminal, type `make check PUZZLE=w1`, or start `make watch`, which checks whenever you save the file. In a
-# notebook (`make lab`), run the cells above, then the one below. After each change, run your own cell again before you
-# check: only what was run is judged.
+# In a terminal, type `./check w1`, or start `make watch`, which checks whenever you save the file. In a notebook
+# (`make lab`), run the cells above, then the one below. After each change, run your own cell again before you check:
+# only what was run is judged.
 #
 # The report begins with the verdict and your points. Then it says what is wrong, with the line of your kernel and the
 # launch in which it showed, why that is so, and what to do next. At its end, each property of a right kernel has a line

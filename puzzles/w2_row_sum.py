@@ -140,8 +140,8 @@ def row_sum(x):
 # %% [markdown]
 # ## How to check
 #
-# In a terminal: `make check PUZZLE=w2`. In a notebook: run the cells above, then the one below. `make step PUZZLE=w2`
-# goes through it line by line: follow the lanes past the end from the load to the sum.
+# In a terminal: `./check w2`. In a notebook: run the cells above, then the one below. `make step PUZZLE=w2` goes
+# through it line by line: follow the lanes past the end from the load to the sum.
 
 # %%
 from checker.notebook import check, hint, solution, step, trace

@@ -158,8 +158,8 @@ def transpose(x):
 # %% [markdown]
 # ## How to check
 #
-# In a terminal: `make check PUZZLE=w3`. In a notebook: run the cells above, then the one below. `make step PUZZLE=w3`
-# goes through it line by line: compare the elements that are loaded with those that are stored.
+# In a terminal: `./check w3`. In a notebook: run the cells above, then the one below. `make step PUZZLE=w3` goes
+# through it line by line: compare the elements that are loaded with those that are stored.
 
 # %%
 from checker.notebook import check, hint, solution, step, trace

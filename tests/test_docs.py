@@ -96,9 +96,9 @@ def test_a_lesson_has_all_its_parts(path: Path) -> None:
         assert any(re.fullmatch(part, heading) for heading in remaining), part
     assert re.findall(r"<details><summary>(\d)", path.read_text()) == ["1", "2", "3"]
     assert "../docs/background/" in path.read_text()
-    for verb in ("check", "hint"):
-        own = {ladder.id_of(said) for said in re.findall(rf"`make {verb} PUZZLE=(\w+)`", path.read_text())}
-        assert own == {path.stem.partition("_")[0]}, verb
+    for typed in (r"\./check ", "make hint PUZZLE="):
+        own = {ladder.id_of(said) for said in re.findall(rf"`{typed}(\w+)`", path.read_text())}
+        assert own == {path.stem.partition("_")[0]}, typed
     assert ("`make watch`" in path.read_text()) == (path.stem == "w1_vector_add")
     ast.parse(path.read_text())
 

@@ -31,8 +31,8 @@ _TYPED = re.compile(
 # What lessons say of terminals, with any white space between words, and what a notebook says instead.
 _OF_TERMINALS = (
     (r"(?:In a terminal:|在终端里：)\n\n```\nmake predict .*\n```", ""),  # which the next cell does
-    (r"In a terminal: `make check PUZZLE=\w+`\. In a notebook: run|In a terminal, type .*?`make lab`\), run", "Run"),
-    (r"在?终端里：`make check PUZZLE=\w+`。(?:在 )?notebook 里：|在终端里输入 .*?（`make lab`），", ""),
+    (r"In a terminal: `\./check \w+`\. In a notebook: run|In a terminal, type .*?`make lab`\), run", "Run"),
+    (r"在?终端里：`\./check \w+`。(?:在 )?notebook 里：|在终端里输入 .*?（`make lab`），", ""),
     (r'`make step PUZZLE=\w+`, in a notebook (`step\("\w+"\)`),', r"\1"),
     (r'`make step PUZZLE=\w+`，在 notebook 里是 (`step\("\w+"\)`)，', r"\1 "),
     (r"(in this cell) or, to check in a terminal, in `puzzles/\w+\.py`", r"\1"),

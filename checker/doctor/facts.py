@@ -113,7 +113,7 @@ def _for_checking() -> Iterator[Fact]:
     if carried:
         yield Fact("triton", True, "only its Python files are here: kernels run, and no compiler sees them.", "")
     elif triton is None:
-        yield _fact("triton", False, "", "is not installed.", CHECKING, "make check PUZZLE=1")
+        yield _fact("triton", False, "", "is not installed.", CHECKING, "./check w1")
     else:
         found = f"{triton}; {tried}" if (tried := supported.untried(triton)) else f"{triton}."
         missing = f"{triton} is too old. {supported.instead_of(triton)}"

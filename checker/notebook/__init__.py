@@ -296,4 +296,4 @@ def _asked(verb: str, puzzle: int | str | None, **options: Any) -> Report:
         )
         return Report(**json.loads(done.stdout))
     except (OSError, TypeError, ValueError) as error:
-        return Report(said(f"! The checker itself failed: {error}. In a terminal, make check may tell more."))
+        return Report(said(f"! The checker itself failed: {error}. In a terminal, ./check may tell more."))

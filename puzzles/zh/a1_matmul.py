@@ -157,9 +157,8 @@ def matmul(a, b):
 # %% [markdown]
 # ## 怎样检查
 #
-# 终端里：`make check PUZZLE=a1`。notebook 里：先运行上面的单元格，再运行下面这个。`make step
-# PUZZLE=a1` 逐轮展示 C 的一个分块怎样累加起来；`make trace PUZZLE=a1` 画出 A 和 B 的每个分块读了几
-# 次。
+# 终端里：`./check a1`。notebook 里：先运行上面的单元格，再运行下面这个。`make step PUZZLE=a1` 逐轮展
+# 示 C 的一个分块怎样累加起来；`make trace PUZZLE=a1` 画出 A 和 B 的每个分块读了几次。
 
 # %%
 from checker.notebook import bench, check, hint, solution, step, trace

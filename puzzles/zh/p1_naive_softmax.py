@@ -144,8 +144,8 @@ def naive_softmax(x):
 # %% [markdown]
 # ## 怎样检查
 #
-# 终端里：`make check PUZZLE=p1`。notebook 里：先运行上面的单元格，再运行下面这个。不到一秒就好，也不
-# 需要 GPU。`make step PUZZLE=p1` 逐行走一遍：末尾之后的 lane 往和里加了什么？
+# 终端里：`./check p1`。notebook 里：先运行上面的单元格，再运行下面这个。不到一秒就好，也不需要 GPU。
+# `make step PUZZLE=p1` 逐行走一遍：末尾之后的 lane 往和里加了什么？
 
 # %%
 from checker.notebook import check, hint, solution, step, trace

@@ -130,8 +130,8 @@ def safe_softmax(x):
 # %% [markdown]
 # ## 怎样检查
 #
-# 终端里：`make check PUZZLE=p2`。notebook 里：先运行上面的单元格，再运行下面这个。`make step
-# PUZZLE=p2` 带你走过这三遍：看每一遍留下了什么。
+# 终端里：`./check p2`。notebook 里：先运行上面的单元格，再运行下面这个。`make step PUZZLE=p2` 带你走
+# 过这三遍：看每一遍留下了什么。
 
 # %%
 from checker.notebook import check, hint, solution, step, trace

@@ -124,8 +124,8 @@ def online_softmax(x):
 # %% [markdown]
 # ## 怎样检查
 #
-# 终端里：`make check PUZZLE=p3`。notebook 里：先运行上面的单元格，再运行下面这个。`make step
-# PUZZLE=p3` 可以单步执行：停在某一块带来新最大值的地方，看 $l$ 怎么变。
+# 终端里：`./check p3`。notebook 里：先运行上面的单元格，再运行下面这个。`make step PUZZLE=p3` 可以单
+# 步执行：停在某一块带来新最大值的地方，看 $l$ 怎么变。
 
 # %%
 from checker.notebook import check, hint, solution, step, trace

@@ -153,8 +153,8 @@ def tiled_softmax(x):
 # %% [markdown]
 # ## 怎样检查
 #
-# 终端里：`make check PUZZLE=p4`。notebook 里：先运行上面的单元格，再运行下面这个。`make step
-# PUZZLE=p4` 可以单步执行：分块的每一行都有自己的最大值。
+# 终端里：`./check p4`。notebook 里：先运行上面的单元格，再运行下面这个。`make step PUZZLE=p4` 可以单
+# 步执行：分块的每一行都有自己的最大值。
 
 # %%
 from checker.notebook import check, hint, solution, step, trace

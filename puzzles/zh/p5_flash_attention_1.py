@@ -212,9 +212,9 @@ def flash_attention_1(q, k, v, scale):
 # %% [markdown]
 # ## 怎样检查
 #
-# 终端里：`make check PUZZLE=p5`。notebook 里：先运行上面的单元格，再运行下面这个。`make step
-# PUZZLE=p5` 可以单步执行。找错时先看一个分块（16 个查询、16 个键，第 11 行没有东西可合并），再看两个
-# 键分块，然后看没填满的分块。
+# 终端里：`./check p5`。notebook 里：先运行上面的单元格，再运行下面这个。`make step PUZZLE=p5` 可以单
+# 步执行。找错时先看一个分块（16 个查询、16 个键，第 11 行没有东西可合并），再看两个键分块，然后看没填
+# 满的分块。
 
 # %%
 from checker.notebook import check, hint, solution, step, trace

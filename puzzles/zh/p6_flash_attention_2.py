@@ -165,9 +165,9 @@ def flash_attention_2(q, k, v, scale, causal=False):
 # %% [markdown]
 # ## 怎样检查
 #
-# 终端里：`make check PUZZLE=p6`。notebook 里：先运行上面的单元格，再运行下面这个。`make step
-# PUZZLE=p6` 可以单步执行：在对角线上的分块停下来看。找错时先看单个分块，再看两个键分块，然后看没填满
-# 的分块，最后才看 `CAUSAL`。
+# 终端里：`./check p6`。notebook 里：先运行上面的单元格，再运行下面这个。`make step PUZZLE=p6` 可以单
+# 步执行：在对角线上的分块停下来看。找错时先看单个分块，再看两个键分块，然后看没填满的分块，最后才看
+# `CAUSAL`。
 
 # %%
 from checker.notebook import check, hint, solution, step, trace

@@ -228,9 +228,9 @@ def causal_backward(q, k, v, o, lse, do, scale):
 # %% [markdown]
 # ## 怎样检查
 #
-# 在终端里：`make check PUZZLE=p7`。在 notebook 里：先运行上面的单元格，再运行下面这个。`make step
-# PUZZLE=p7` 从三个侧面展示同一个分块，一个 kernel 一面。要找错，就一次检查一个 kernel：每个都单独检
-# 查，输入都是正确的。
+# 在终端里：`./check p7`。在 notebook 里：先运行上面的单元格，再运行下面这个。`make step PUZZLE=p7` 从
+# 三个侧面展示同一个分块，一个 kernel 一面。要找错，就一次检查一个 kernel：每个都单独检查，输入都是正
+# 确的。
 
 # %%
 from checker.notebook import check, hint, solution, step, trace

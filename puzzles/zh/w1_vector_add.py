@@ -111,9 +111,9 @@ def vector_add_kernel(x_ptr, y_ptr, z_ptr, n, BLOCK_SIZE: tl.constexpr):
 # %% [markdown]
 # ## 怎样检查
 #
-# 在终端里输入 `make check PUZZLE=w1`；或者启动 `make watch`，每次保存文件都会检查。在 notebook 里
-# （`make lab`），先运行上面的单元格，再运行下面这个。每次改完，先重新运行自己的单元格再检查：评的只是
-# 运行过的代码。
+# 在终端里输入 `./check w1`；或者启动 `make watch`，每次保存文件都会检查。在 notebook 里（`make
+# lab`），先运行上面的单元格，再运行下面这个。每次改完，先重新运行自己的单元格再检查：评的只是运行过的
+# 代码。
 #
 # 报告开头是结论和得分。接着说哪里错了，指出 kernel 的哪一行、在哪次启动中露出问题，为什么会这样，下一
 # 步做什么。最后，正确的 kernel 应满足的要求各占一行，附上得分。`make step PUZZLE=w1`，在 notebook 里

@@ -73,7 +73,7 @@ def difference(x, y):
 # %% [markdown]
 # ## How to check
 #
-# In a terminal, type `make check PUZZLE=t1`. In a notebook (`make lab`), run the cells above, then the one below.
+# In a terminal, type `./check t1`. In a notebook (`make lab`), run the cells above, then the one below.
 
 # %%
 from checker.notebook import check, hint, solution, step, trace
