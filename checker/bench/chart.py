@@ -41,11 +41,10 @@ def png(result: Result) -> bytes:
 
 def _roofline(axes: Axes, result: Result, sizes: tuple[Size, ...]) -> None:
     """Each size at two intensities: as counted, and as if every byte were moved once."""
-    named = {gpu.name: gpu for gpu in NAMED}
-    roofs = [named[timing.name] for timing in sizes[0].ordered if timing.name in named]  # in the order of the bars
-    measured = Gpu(f"{result.gpu}, measured", result.copy, result.matrix)
+    roofs = [gpu for timing in sizes[0].ordered for gpu in NAMED if gpu.name == timing.name]  # in the order of the bars
+    roofs = [Gpu(f"{result.gpu}, measured", result.copy, result.matrix)] if result.measured else roofs
     x = np.geomspace(0.05, 2e4, 200)
-    for roof, style in zip([measured] if result.measured else roofs, ROOF_STYLES, strict=False):
+    for roof, style in zip(roofs, ROOF_STYLES, strict=False):
         axes.plot(x, [roof.tflops(i) for i in x], color=ROOF_COLOUR, linestyle=style, label=roof.name, linewidth=1.4)
     for number, (size, marker) in enumerate(zip(sizes, MARKERS, strict=False)):
         low, high = size.operations / size.counted, size.operations / size.least

@@ -77,9 +77,8 @@ def _run(text: str, known: dict[str, Any]) -> str:
     except Exception as error:
         return f"{printed.getvalue()}{_place(error)}{type(error).__name__}: {said(str(error))}"
     text = "" if value is None else repr(value)
-    defined = ", ".join(one.name for one in statements if isinstance(one, ast.FunctionDef))
-    if defined and not printed.getvalue() and value is None:
-        return said(f"Defined: {defined}.")
+    if not (text or printed.getvalue()) and (names := [one.name for one in statements if hasattr(one, "name")]):
+        return said(f"Defined: {', '.join(names)}.")
     return printed.getvalue() + ("\n".join(map(said, text.split("\n"))) if isinstance(value, Ran) else text)
 
 

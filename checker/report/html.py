@@ -60,12 +60,8 @@ def _parts(verdict: Verdict, links: Mapping[int, str]) -> Iterator[str]:
         yield _pre([*lines, said(f"… and {more} more lines")] if more else lines)
     if closing := words.closing(verdict):
         yield _paragraph(closing)
-    if verdict.asking:
-        yield _paragraph(f"{said(words.STUCK)} <code>{escape(verdict.asking)}</code>", raw=True)
-    if verdict.stepping:
-        yield _paragraph(f"{said(words.STEPPING)} <code>{escape(verdict.stepping)}</code>", raw=True)
-    if verdict.walk_through:
-        yield _paragraph(f"{said(words.WALK_THROUGH)} <code>{escape(verdict.walk_through)}</code>", raw=True)
+    for what, typed in words.to_type(verdict):
+        yield _paragraph(f"{what} <code>{escape(typed)}</code>", raw=True)
     if verdict.upcoming:
         name = escape(verdict.upcoming)
         beside = name.endswith(".ipynb") and not Path(name).is_absolute()  # the notebook that shows this
@@ -124,9 +120,8 @@ def _examples(finding: Finding) -> Iterator[str]:
     if finding.examples:
         yield _pre(finding.examples)
     if finding.error_map:
-        yield f'<details open><summary style="{_SUMMARY}">{said("where it is wrong")}</summary>'
-        yield _pre(words.shaded(finding.error_map))
-        yield f'<div style="{_FAINT}">{escape(words.legend(finding.error_map))}</div></details>'
+        yield f"<div>{said('where it is wrong')}</div>{_pre(words.shaded(finding.error_map))}"
+        yield f'<div style="{_FAINT}">{escape(words.legend(finding.error_map))}</div>'
 
 
 def overview(verdicts: Iterable[Verdict]) -> str:

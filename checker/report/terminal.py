@@ -115,14 +115,9 @@ def _remarks(verdict: Verdict) -> Iterator[Iterable[RenderableType]]:
 
 def _closing(verdict: Verdict) -> Iterator[RenderableType]:
     yield Prose(words.closing(verdict), style="" if verdict.accepted else "dim")
-    for what, typed in (
-        (words.STUCK, verdict.asking),
-        (words.STEPPING, verdict.stepping),
-        (words.WALK_THROUGH, verdict.walk_through),
-        (words.NEXT, verdict.upcoming),
-    ):
-        if typed:
-            yield Text.assemble(f"{said(what)} ", (typed, "bold"), no_wrap=True, overflow="ignore")
+    ahead = [(said(words.NEXT), verdict.upcoming)] * bool(verdict.upcoming)
+    for what, typed in (*words.to_type(verdict), *ahead):
+        yield Text.assemble(f"{what} ", (typed, "bold"), no_wrap=True, overflow="ignore")
 
 
 def _command(finding: Finding) -> Iterator[RenderableType]:

@@ -95,9 +95,7 @@ def plain(verdict: Verdict) -> str:
 
 def points(verdict: Verdict) -> str:
     """The score in words; nothing if nothing was run, or if there are no points."""
-    if not verdict.runs or not verdict.possible:
-        return ""
-    return said(f"{verdict.earned}/{verdict.possible} points")
+    return said(f"{verdict.earned}/{verdict.possible} points") if verdict.runs and verdict.possible else ""
 
 
 def worth(verdict: Verdict, result: PropertyResult) -> str:
@@ -134,8 +132,7 @@ def place(verdict: Verdict, finding: Finding, *, short: bool = False) -> str:
     parts = []
     if where.line is not None:
         role = said(f"where {_stored(where, 'stored')}") if where.stored == where.line else where.role
-        spotted = spot(verdict.file, where)
-        parts.append(f"{spotted}{said(' (')}{role}{said(')')}" if role and not short else spotted)
+        parts.append(spot(verdict.file, where) + (f"{said(' (')}{role}{said(')')}" if role and not short else ""))
     if where.stored not in (None, where.line) and not short:
         parts.append(said(f"{_stored(where, 'stores')} in line {where.stored}"))
     if short and finding.differs is not None and finding.differs.case:
@@ -152,6 +149,12 @@ def _stored(where: Where, did: str) -> str:
     program, index = where.program or (0,), ", ".join(map(str, where.index or ()))
     name = program[0] if len(program) == 1 else program
     return f"program {name} {did} {(where.tensor or '').removesuffix('_ptr')}[{index}]"
+
+
+def to_type(verdict: Verdict) -> list[tuple[str, str]]:
+    """Return what can be typed after a check, behind the words that say what for."""
+    found = ((STUCK, verdict.asking), (STEPPING, verdict.stepping), (WALK_THROUGH, verdict.walk_through))
+    return [(said(what), typed) for what, typed in found if typed]
 
 
 def more_than(verdict: Verdict, shown: int) -> str:
@@ -213,9 +216,7 @@ def shows_traffic(verdict: Verdict) -> bool:
 
 def why(result: PropertyResult) -> str:
     """Why a property is not proven, in a few words; or what else there is to say of it."""
-    if result.case:
-        return said(f"failed with: {result.case}")
-    return result.detail
+    return said(f"failed with: {result.case}") if result.case else result.detail
 
 
 def mark(verdict: Verdict, result: PropertyResult) -> str:
