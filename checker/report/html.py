@@ -178,7 +178,7 @@ def _source(lines: Iterable[tuple[int, str]], line: int | None) -> str:
 def _properties(verdict: Verdict) -> str:
     rows = []
     for p in verdict.properties:
-        sign = _chip(mark, ".25em") if (mark := words.mark(verdict, p)).strip() else ""
+        sign = _chip(mark, ".35em;font-size:.8em") if (mark := words.mark(verdict, p)).strip() else ""
         reason = words.why(p)
         told = f'{escape(p.title)}<span style="{_FAINT}">{escape(said(": ") + reason) if reason else ""}</span>'
         rows.append(

@@ -48,6 +48,8 @@ THEME = (
         "Skip to content",
         "Back to top",
         "On this page",
+        "Next",
+        "Previous",
         "Home",
         "Contents",
         "Menu",
@@ -57,7 +59,7 @@ THEME = (
     ),
     *("Auto light/dark, in light mode", "Auto light/dark, in dark mode"),
 )
-OF_THEME = re.compile(rf'(?<=[">])(?:{"|".join(THEME)})(?=["<])')
+OF_THEME = re.compile(rf'([">]\s*)({"|".join(THEME)})(?=\s*["<])')
 
 GATE = """
 <div class="solution-gate">
@@ -132,7 +134,7 @@ def finish(app: Sphinx, pagename: str, template: str, context: dict[str, Any], d
     """
     top = "../" * (pagename.count("/") + (spoken() != ENGLISH))
     context |= {"top": top, "switch": switch(Path(app.srcdir), pagename, top), "said": said, "table": table()}
-    context["of_theme"] = lambda text: OF_THEME.sub(lambda words: said(words[0]), text)
+    context["of_theme"] = lambda text: OF_THEME.sub(lambda words: words[1] + said(words[2]), text)
     tree = context["furo_navigation_tree"].replace('role="heading"', 'role="heading" aria-level="2"')
     tree = tree.replace(f'class="reference external" href="{TOP}', f'class="reference internal" href="{top}')
     # The puzzles' entries begin with their IDs.

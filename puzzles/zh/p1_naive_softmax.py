@@ -126,8 +126,8 @@ def naive_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOCK
 # %% [markdown]
 # ## 怎样启动
 #
-# 供有 GPU 的机器使用。检查器自己在 *Triton 的解释器* 上启动你的 kernel，形状多种多样；解释器用 NumPy
-# 在 CPU 上运行 kernel。
+# 这段代码用于有 GPU 的机器。检查时由检查器在 *Triton 的解释器* 上启动你的 kernel，并换用各种形状；解
+# 释器用 NumPy 在 CPU 上运行 kernel。
 
 # %%
 def naive_softmax(x):

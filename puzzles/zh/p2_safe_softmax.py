@@ -114,7 +114,7 @@ def safe_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOCK_
 # %% [markdown]
 # ## 怎样启动
 #
-# 供有 GPU 的机器使用。检查器自己启动你的 kernel，形状多种多样。
+# 这段代码用于有 GPU 的机器。检查时由检查器启动你的 kernel，并换用各种形状。
 
 # %%
 def safe_softmax(x):

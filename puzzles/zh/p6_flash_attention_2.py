@@ -143,7 +143,7 @@ def flash_attention_2_kernel(
 # %% [markdown]
 # ## 怎样启动
 #
-# 供有 GPU 的机器使用。检查器自己启动你的 kernel，形状多种多样。
+# 这段代码用于有 GPU 的机器。检查时由检查器启动你的 kernel，并换用各种形状。
 
 # %%
 def flash_attention_2(q, k, v, scale, causal=False):

@@ -245,7 +245,7 @@ run(vector_add_kernel, x_ptr=x, y_ptr=y, z_ptr=np.zeros_like(x), n=4, BLOCK_SIZE
 #
 # ## 怎样启动
 #
-# 供有 GPU 的机器使用。检查器自己启动你的 kernel，向量有各种长度，块有各种大小。
+# 这段代码用于有 GPU 的机器。检查时由检查器启动你的 kernel，并换用各种长度的向量、各种大小的块。
 
 # %%
 def vector_add(x, y):

@@ -91,7 +91,7 @@ def _front(root: Path, there: Collection[str]) -> str:
     parts = {"go on": front.go_on(), "how long": front.how_long(root), "ladder": front.ladder(root, there)}
     for name, part in parts.items():
         text = text.replace(f"<!-- {name} -->", part)
-    return text + front.contents(PAGES, there)
+    return f"---\nhide-toc: true\n---\n{text}{front.contents(PAGES, there)}"
 
 
 def _linked(text: str, origin: str, own: dict[str, str], every: dict[str, str], root: Path) -> str:
