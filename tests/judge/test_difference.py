@@ -13,7 +13,7 @@ import pytest
 from checker.check import Terms, check
 from checker.course import ladder
 from checker.course.verdict import Differs
-from checker.judge.difference.questions import question
+from checker.judge.difference.asking import question
 from checker.judge.difference.recordings import file_of, packed, recordings, unpacked
 from checker.publish.recorded import alike, recorded
 from checker.submission.read import from_cells

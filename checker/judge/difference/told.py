@@ -8,10 +8,10 @@ import numpy as np
 
 from checker.course.case import Case
 from checker.course.verdict import Differs, Finding, Relation, Status
+from checker.judge.difference.asking import question
 from checker.judge.difference.comparison import Compared
 from checker.judge.difference.events import Kind
 from checker.judge.difference.first import Difference
-from checker.judge.difference.questions import question
 from checker.judge.difference.relation import birth, relation
 from checker.judge.evidence import Locator, element_name, grid_position, tensor_name
 from checker.judge.factors import named_in
