@@ -106,4 +106,4 @@ def _outside(case: Case, refusal: Refusal, who: str, did: str) -> tuple[tuple[in
             else f"{tensor.axes[too_far[0]].word} {last}"
         )
         ends = f", but {name} ends at {whole}"
-    return tuple(index), f"{who} {did} {element}{ends} ({name} is {shape}); {lanes}."
+    return tuple(index), f"{who} {did} {element}{ends} ({name} has shape {shape}); {lanes}."

@@ -20,7 +20,7 @@ from checker.report.said import said
 from checker.report.screen import Prose
 
 HEADS = ("solved", "hints", "predicted")
-BESIDE = "Beside these, when they help:"
+BESIDE = "Optional, when they help:"
 NEXT = "Next:"
 
 

@@ -16,7 +16,8 @@
 # ## 你要写什么
 #
 # 你的第一个 GPU kernel：$z = x + y$。先写一行，看检查器怎么评；再补上每个 kernel 都少不了的掩码。你要
-# 会用 PyTorch，但不需要有 GPU，也不需要懂 GPU。会 Triton 的话，请从 [p1](p1_naive_softmax.py) 开始。
+# 会用 Python，以及 NumPy 或 PyTorch，但不需要有 GPU，也不需要懂 GPU。会 Triton 的话，请从
+# [p1](p1_naive_softmax.py) 开始。
 #
 # H200 是数据中心用的 GPU，单纯拷贝时每秒搬运 4282 GB，够做 357 G 次（G 即十亿）这样的加法，而运算单元
 # 每秒能做的加法几乎是这个数的一百倍。所以这个 kernel 几乎一直在等内存。正因如此，本课程用加载和存储的
@@ -115,9 +116,10 @@ def vector_add_kernel(x_ptr, y_ptr, z_ptr, n, BLOCK_SIZE: tl.constexpr):
 # lab`），先运行上面的单元格，再运行下面这个。每次改完，先重新运行自己的单元格再检查：评的只是运行过的
 # 代码。
 #
-# 报告开头是结论和得分。接着说哪里错了，指出 kernel 的哪一行、在哪次启动中露出问题，为什么会这样，下一
-# 步做什么。最后，正确的 kernel 应满足的要求各占一行，附上得分。`make step PUZZLE=w1`，在 notebook 里
-# 是 `step("w1")`，逐行走过你的 kernel，显示每个变量的值：看看最后一个程序。
+# 报告开头是结论和得分。接着说哪里错了，指出 kernel 的哪一行、在哪次启动中露出问题，并就此问你一个问
+# 题。报告的其余部分（终端里加 `--full`，别处点一下）有原因和更多的值，正确的 kernel 应满足的要求也各
+# 占一行，附上得分。`make step PUZZLE=w1`，在 notebook 里是 `step("w1")`，逐行走过你的 kernel，显示每
+# 个变量的值：看看最后一个程序。
 
 # %%
 from checker.notebook import check, hint, solution, step, trace
