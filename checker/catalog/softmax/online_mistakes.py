@@ -92,5 +92,5 @@ ONLINE = (
         "minus-infinity-prefix",
         online(guard=lambda m, first: guarded(m) if first else m).at(Part.NORMALISER),
     ),
-    idea("minus-infinity-prefix/unguarded", online(guard=unguarded).at(Part.UNGUARDED_EXPONENTIAL)),
+    idea("minus-infinity-prefix/unguarded", online(guard=unguarded)),
 )

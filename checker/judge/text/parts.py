@@ -25,9 +25,7 @@ from checker.judge.text.softmax_parts import (
     maximum_not_kept,
     ratio,
     start_above,
-    start_of_maximum,
     started_in_loop,
-    unguarded,
     unshifted,
     zeroed_infinity,
     zeroed_padding,
@@ -39,14 +37,6 @@ def _k_of_minus_infinity(code: Text) -> Lines:
     """The first load from K whose masked lanes hold -inf."""
     loads = _loads_of_minus_infinity(code)
     return [one for one in loads if code.closure(names_in(one.value)) & code.pointers == {"k_ptr"}][:1]
-
-
-def _second_load_of_k(code: Text) -> Lines:
-    """Of two loads from K, the later one, if nothing is loaded from V."""
-    loads = [one for one in code.assignments if calls(one.value, "load")]
-    of = [(one, code.closure(names_in(one.value)) & code.pointers) for one in loads]
-    of_k = [one for one, pointers in of if pointers == {"k_ptr"}]
-    return of_k[1:] if len(of_k) == 2 and not any("v_ptr" in pointers for _, pointers in of) else []
 
 
 def _branches_swapped(code: Text) -> Lines:
@@ -249,14 +239,12 @@ PARTS: dict[Part, Callable[[Text], Lines]] = {
     Part.MAX: calling("max"),
     Part.SUM: calling("sum"),
     Part.EXPONENTIAL_OF_SCORES: exponential_of_scores,
-    Part.START_OF_MAXIMUM: start_of_maximum,
     Part.START_ABOVE: start_above,
     Part.UNSHIFTED_EXPONENTIAL: unshifted,
     Part.EXPONENTIAL: exponential,
     Part.INVERSE_FACTOR: inverse,
     Part.LOAD_OF_MINUS_INFINITY: _loads_of_minus_infinity,
     Part.K_OF_MINUS_INFINITY: _k_of_minus_infinity,
-    Part.SECOND_LOAD_OF_K: _second_load_of_k,
     Part.SWAPPED_BRANCHES: _branches_swapped,
     Part.MINIMUM: calling("min", "minimum"),
     Part.CAUSAL_MASK: _causal_mask,
@@ -275,7 +263,6 @@ PARTS: dict[Part, Callable[[Text], Lines]] = {
     Part.ZEROED_INFINITY: zeroed_infinity,
     Part.MAX_OF_EXPONENTIALS: max_of_exponentials,
     Part.EXPONENTIALS_BY_LANE: added_by_lane,
-    Part.UNGUARDED_EXPONENTIAL: unguarded,
     Part.RATIO_OF_EXPONENTIALS: ratio,
     Part.SUM_STARTED_IN_LOOP: started_in_loop,
     Part.START_TIMES_STEP: _start_times_step,

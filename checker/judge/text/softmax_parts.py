@@ -149,18 +149,6 @@ def added_by_lane(code: Text) -> Lines:
     ]
 
 
-def unguarded(code: Text) -> Lines:
-    """Exponentials relative to what no tl.where guards, where others have a guard; else the sum."""
-
-    def guards(holes: Holes) -> bool:
-        return any(isinstance(branch, ast.Constant) for branch in holes.values())
-
-    guarded = {one.target for one in having(code.assignments, "tl.where(_, A, B)", where=guards)}
-    assigned = [one for one in code.in_loops() if one.target and not calls(one.value, "store")]
-    free = having(assigned, "tl.exp(_ - M, ...)", where=lambda holes: not names_in(holes["M"]) & guarded)
-    return free if guarded and free else code.sums("sum")
-
-
 def ratio(code: Text) -> Lines:
     """exp(a) / exp(b), or exp(a) * exp(b)."""
     forms = "tl.exp(A) / tl.exp(B)", "tl.exp(A) * tl.exp(B)"

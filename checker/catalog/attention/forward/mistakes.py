@@ -211,7 +211,7 @@ VECTORS = {"l": "the normaliser", "m": "the maximum", "lse": "LSE"}
 # Wrong ideas about scores and keys that any forward kernel can have. Numbers are those of the lessons' example: the
 # scores 1 3 | 2 5 of one query, and the values 10 20 | 30 40.
 SCORES = (
-    idea("v-from-k", from_scores(lambda s, v, case: attention(s, wide(case, "k"), case)).at(Part.SECOND_LOAD_OF_K)),
+    idea("v-from-k", from_scores(lambda s, v, case: attention(s, wide(case, "k"), case))),
     idea("sign-reversed", Writes(lambda case: of_scores(case, rescaled(scores(case), case, -1.0), sees(case))).at(Q_K)),
     idea("scores-in-half", Writes(lambda case: of_scores(case, rounded(scores(case)), sees(case))).at(Q_K)),
     idea("scale-on-the-output", from_scores(_scaled_output).at(Q_K)),
