@@ -47,7 +47,8 @@ def checked(puzzle_id: str, file: Path | None, terms: Terms | None) -> Verdict:
 
 def outcome_of(puzzle_id: str, file: Path | None, terms: Terms | None, *, believing: bool = False) -> Outcome:
     """The same with what the verdict rests on. `believing`: what was accepted before is not run again."""
-    path = file if file is not None else Path(shown(spoken_script(puzzle_id)))
+    own = Path(shown(spoken_script(puzzle_id)))
+    path = file if file is not None else own
     try:
         try:
             found = candidates(path, catalog.load(puzzle_id).kernels)
@@ -63,7 +64,7 @@ def outcome_of(puzzle_id: str, file: Path | None, terms: Terms | None, *, believ
         outcome = best(puzzle_id, found, terms)
         if outcome.verdict.status is Status.NOT_STARTED and file is None:
             return replace(outcome, verdict=_elsewhere(outcome.verdict, puzzle_id))
-        verdict = replace(outcome.verdict, whole=f"{check_typed(puzzle_id, file or '')} --full")
+        verdict = replace(outcome.verdict, whole=f"{check_typed(puzzle_id, '' if path == own else path)} --full")
         return replace(outcome, verdict=for_learner(verdict, path))
     except Misuse:
         raise

@@ -101,7 +101,7 @@ class Watcher:
             if key == "n":
                 self._turn_to_next()
             elif key in COMMANDS and self.current is not None:
-                file = [] if key == "h" else ["--file", str(self.current)]
+                file = [] if key == "h" else ["--file", places.shown(self.current)]
                 command = [sys.executable, "-m", "checker", *COMMANDS[key], self.every[self.current], *file]
                 self._clear()
                 subprocess.run(command, stdin=subprocess.DEVNULL, check=False)
