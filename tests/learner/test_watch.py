@@ -180,7 +180,7 @@ def test_a_save_shows_its_report_soon_and_once(
     save: Callable[[Path, str], None], terminal: bool, course: Course, start: Start
 ) -> None:
     watched = start(terminal=terminal)
-    for text, words in ((WRONG, "then check again"), (RIGHT, f"Next: puzzles/{STEMS['p2']}.py"), (STUB, "not started")):
+    for text, words in ((WRONG, "--full"), (RIGHT, f"Next: puzzles/{STEMS['p2']}.py"), (STUB, "not started")):
         save(course.script("p1"), text)
         report = watched.until(words, SOON)
         assert "Puzzle p1: Naive softmax" in report
@@ -235,7 +235,7 @@ def test_at_a_terminal_the_file_that_is_named_is_checked_at_once(course: Course)
     for arguments in ((), ("p1",)):
         watched = Watched([sys.executable, "-m", "checker", "watch", *arguments], course, True, {})
         report = watched.until(LAST_KEY)
-        assert "Puzzle p1: Naive softmax" in report and "then check again" in report
+        assert "Puzzle p1: Naive softmax" in report and "--full" in report
         os.write(watched.ours, b"q")
         assert watched.child.wait(10) == 0
         watched.until("No longer watching.")
@@ -420,7 +420,7 @@ def test_verdicts_that_nobody_has_seen_are_made_again(course: Course, start: Sta
     time.sleep(0.2)
     course.script("p1").write_text(WRONG)
     screen = watched.until("not started", 2 * SOON).rpartition(CLEARED)[2]
-    assert "then check again" in screen and "Puzzle p2:" in screen
+    assert "--full" in screen and "Puzzle p2:" in screen
 
 
 def test_of_many_saves_the_last_is_shown(course: Course, start: Start, tmp_path: Path) -> None:
@@ -454,12 +454,12 @@ def test_what_was_being_undone_is_checked_again(course: Course, start: Start, tm
     boxes.mkdir()
     watched = start(TMPDIR=str(boxes))
     course.script("p1").write_text(WRONG)
-    watched.until("then check again", SOON)
+    watched.until("--full", SOON)
     course.script("p1").write_text(LONG)
     watched.until("Checking")
     time.sleep(0.2)
     course.script("p1").write_text(WRONG)
-    watched.until("then check again", SOON)
+    watched.until("--full", SOON)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
@@ -504,7 +504,7 @@ def test_make_watch_ends_with_ctrl_c(course: Course) -> None:
 def test_polling_works_where_the_system_tells_nothing(course: Course, start: Start) -> None:
     watched = start(WATCHFILES_FORCE_POLLING="1")
     atomically(course.script("p1"), WRONG)
-    watched.until("then check again", 2 * SOON)
+    watched.until("--full", 2 * SOON)
 
 
 def test_without_folders_there_is_nothing_to_watch(course: Course) -> None:
