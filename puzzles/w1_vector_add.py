@@ -16,8 +16,8 @@
 # ## What you will build
 #
 # Your first GPU kernel: $z = x + y$. You write one line, and see it judged; then you add a mask, which every kernel
-# needs. You need to know Python, and NumPy or PyTorch. You need no GPU, and you need to know nothing about GPUs. If you
-# know Triton, begin with [p1](p1_naive_softmax.py).
+# needs. You need to know Python, and NumPy or PyTorch; you need no GPU, and to know nothing about GPUs. If you know
+# Triton, begin with [p1](p1_naive_softmax.py).
 #
 # In a plain copy, an H200, a GPU for data centres, moves 4282 GB a second. That is enough for 357 billion such
 # additions, and its arithmetic units could do almost a hundred times as many. So this kernel waits for memory nearly
@@ -121,10 +121,9 @@ def vector_add_kernel(x_ptr, y_ptr, z_ptr, n, BLOCK_SIZE: tl.constexpr):
 # only what was run is judged.
 #
 # The report begins with the verdict and your points. Then it says what is wrong, with the line of your kernel and the
-# launch in which it showed, and asks you a question about it. The rest of the report (`--full` in a terminal, a click
-# elsewhere) has the reason, more values, and a line with the points of each property of a right kernel.
-# `make step PUZZLE=w1`, in a notebook `step("w1")`, goes through your kernel line by line and shows what each name
-# holds: look at the last program.
+# launch in which it showed, and asks you a question about it. All of the report has the reason, more values, and a
+# line with the points of each property of a right kernel. `make step PUZZLE=w1`, in a notebook `step("w1")`, goes
+# through your kernel line by line and shows what each name holds: look at the last program.
 
 # %%
 from checker.notebook import check, hint, solution, step, trace

@@ -117,9 +117,8 @@ def vector_add_kernel(x_ptr, y_ptr, z_ptr, n, BLOCK_SIZE: tl.constexpr):
 # 代码。
 #
 # 报告开头是结论和得分。接着说哪里错了，指出 kernel 的哪一行、在哪次启动中露出问题，并就此问你一个问
-# 题。报告的其余部分（终端里加 `--full`，别处点一下）有原因和更多的值，正确的 kernel 应满足的要求也各
-# 占一行，附上得分。`make step PUZZLE=w1`，在 notebook 里是 `step("w1")`，逐行走过你的 kernel，显示每
-# 个变量的值：看看最后一个程序。
+# 题。完整的报告里还有原因和更多的值，正确的 kernel 应满足的要求也各占一行，附上得分。`make step
+# PUZZLE=w1`，在 notebook 里是 `step("w1")`，逐行走过你的 kernel，显示每个变量的值：看看最后一个程序。
 
 # %%
 from checker.notebook import check, hint, solution, step, trace
