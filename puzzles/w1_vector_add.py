@@ -16,8 +16,8 @@
 # ## What you will build
 #
 # Your first GPU kernel: $z = x + y$. You write one line, and see it judged; then you add a mask, which every kernel
-# needs. You need to know Python, and NumPy or PyTorch. You need no GPU, and no knowledge of one. If you know Triton,
-# begin with [p1](p1_naive_softmax.py).
+# needs. You need Python, and NumPy or PyTorch. You need no GPU, and no knowledge of one. If you know Triton, begin
+# with [p1](p1_naive_softmax.py).
 #
 # In a plain copy, an H200, a GPU for data centres, moves 4282 GB a second. That is enough for 357 billion such
 # additions, and its arithmetic units could do almost a hundred times as many. So this kernel waits for memory nearly
