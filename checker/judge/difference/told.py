@@ -33,7 +33,9 @@ def to_tell(seen: Compared, cure: str) -> Difference | None:
         return None
     number = int(np.ravel_multi_index(index, seen.wrong.outputs[name].shape))
     yours, right = float(seen.wrong.outputs[name][index]), float(seen.wrong.expected[name].values[index])
-    return Difference(Kind.STORED, stored.program, (), stored.line, name, (), yours, right, (number, number))
+    stores = (one for one in reversed(seen.yours[stored.program]) if one.kind is Kind.STORE and one.name == name)
+    step = next((one.step for one in stores if one.elements is not None and number in one.elements), None)
+    return Difference(Kind.STORED, stored.program, (), stored.line, name, (), yours, right, (number, number), step=step)
 
 
 def told(puzzle_id: str, finding: Finding, seen: Compared, first: Difference, cure: str, where: Locator) -> Finding:
