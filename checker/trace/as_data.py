@@ -109,7 +109,7 @@ def add_solution(data: Data, yours: Programs, right: Programs, program: int | No
             place, first = -1, -1
             if one.apart:
                 like = values[dict(own[one.own.step][4])[one.own.name]]
-                place, first = len(values), int(np.ravel_multi_index((0, *one.apart[0]), (1, *one.right.shape)))
+                place, first = len(values), int(np.ravel_multi_index((0, *one.apart[0]), (1, *like[1])))
                 values.append([*like[:2], [_rounded(number) for number in one.right.reshape(-1).tolist()], -1])
             own[one.seen.step][-1].append([one.own.name, place, first])
 
