@@ -94,10 +94,7 @@ def translated(data: Data) -> Data:
 
 
 def add_solution(data: Data, yours: Programs, right: Programs, program: int | None, step: int | None) -> None:
-    """Add the solution's values to the steps of a launch, and begin with the step that first differs.
-
-    `step`: its number in `program`, which counts if that program is shown first.
-    """
+    """Add the solution's values to the steps, and begin with this step of this program, if that is shown first."""
     steps, values, names = data["steps"], data["values"], paired(yours, right)
     if step is not None and program == steps[data["start"]][0]:
         data |= {"differs": True, "start": [n for n, one in enumerate(steps) if one[0] == program][step]}
@@ -152,10 +149,8 @@ def _wrong(case: Case, about: Where, result: LaunchResult, expected: Mapping[str
     assert about.tensor is not None
     number = int(np.ravel_multi_index(about.index, tensor.values.shape))
     name = element_name(about.tensor, about.index)
+    both = [result.tensors[about.tensor], expected[about.tensor].values] if about.tensor in expected else []
     found = {"tensor": list(case.tensors).index(about.tensor), "element": number, "name": name}
-    if about.tensor not in expected:
-        return found
-    both = result.tensors[about.tensor], expected[about.tensor].values
     return found | {"both": [_rounded(float(of[about.index])) for of in both]}
 
 

@@ -9,7 +9,7 @@
  *     tensors: [{ name, shape, type, bytes of an element }], programs: { number: name }, count: of all programs
  *     values: [[type, shape, numbers or null, tensor that pointers point into, or -1]]
  *     steps: [[program, line, function, depth, [[name, value]], [[tensor, [[first, count]], whether stored, mask, value]], right]]
- *     start: the step that is shown first; wrong: { tensor, element, name, step that stored it, both: [yours, right] } that came out wrong, if one did
+ *     start: the step that is shown first; wrong: { tensor, element, name, step that stored it, both: [yours, right], or none } that came out wrong, if one did
  *     differs: whether it begins where the kernel first differs from the solution
  *   }]
  * A step has ended: the values are those after its line. A mask is a value, or -1 where all lanes are active; of a

@@ -51,7 +51,7 @@ class Pane {
     const [, used] = launch.statements[step.line] ?? ["", []], names = [...launch.names(n)];
     const values = step.accesses.filter(({ store, value }) => store && value >= 0).map(({ tensor, mask, value }) => {
       const name = t("what is stored in {tensor}", { tensor: launch.tensors[tensor]?.name ?? t("no tensor") });
-      const wrong = launch.wrong?.step === n && launch.wrong.tensor === tensor && launch.wrong.both ? launch.wrong : undefined;
+      const wrong = launch.wrong?.step === n && launch.wrong.tensor === tensor && launch.wrong.both.length ? launch.wrong : undefined;
       return [name, { value: launch.values[value], mask: mask >= 0 ? launch.values[mask][2] : undefined, fresh: true, trail: [], wrong }];
     });
     const cards = (these) => made("div", { className: "step-cards" }, ...these.map(([name, held]) => this.#card(name, held, ink)));
