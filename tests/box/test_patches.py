@@ -181,6 +181,6 @@ def test_no_other_name_of_the_interpreter_is_used() -> None:
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
         if node.value.id in ("interpreter", "of_triton")
     }
-    own = {"held", "launch", "like", "load_kernels", "pointer", "prepare", "scalar"}  # of the box's module of the same name
+    own = {"held", "launch", "like", "load_kernels", "pointer", "prepare", "scalar"}  # of the box's own module
     own |= {"running_position", "program_now", "Asserts", "printed"}
     assert "TensorHandle" in used and used - own <= known
