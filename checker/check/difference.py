@@ -84,7 +84,7 @@ def _proven(puzzle: Puzzle, program: Program, seen: Compared, run: Run) -> tuple
     Each is tried in a process of its own, which gets the values of this one name.
     """
     tried = [(seen, name) for name in seen.candidates]
-    tried += [(seen.joined(own, other), own) for own, other in seen.guesses[: MOST_TRIED - len(tried)]]
+    tried += [(seen.joined(own, other), own) for own, other in seen.guesses[: max(0, MOST_TRIED - len(tried))]]
     text = tapped(program.source, seen.case.kernel) if tried else ""
     for joined, name in tried:
         launch = replace(launch_of(seen.case, puzzle), given=joined.given(name))

@@ -54,6 +54,16 @@ SAID = {
         r"Line 45, iteration 1 of its loop, makes Sij\[0, 1\] [-\d.]+; in the solution it is [-\d.]+\.",
         "With the solution's Sij in its place, the rest of this launch is right.",
     ),
+    "a mask": (
+        ("p6", "keys[None, :] <= queries", "keys[None, :] < queries"),
+        r"Line \d+, iteration 1 of its loop, makes visible\[0, 0\] False; in the solution it is True\.",
+        "With the solution's visible in its place, the rest of this launch is right.",
+    ),
+    "where a loop ends": (
+        ("p6", "start_q + Br + offset", "start_q + offset"),
+        r"Line \d+ makes end_k \d+; in the solution it is \d+\.",
+        "With the solution's end_k in its place, the rest of this launch is right.",
+    ),
     "a name in PyTorch": (
         ("a2", "li = alpha * li + Pij", "li = li + Pij"),
         r"Line \d+, iteration 2 of its loop, makes li\[0, 0, 1, 0\] [\d.]+; in the solution it is [\d.]+\.",
@@ -158,6 +168,12 @@ def test_numbers_are_the_solutions(quick: Terms) -> None:
     assert float(found.right) == pytest.approx(np.exp(seen - seen.max()).sum(), rel=1e-3)
 
 
+def test_a_mask_asks_about_what_comes_of_it(quick: Terms) -> None:
+    asked = check_changed("p6", "keys[None, :] <= queries", "keys[None, :] != queries", quick).findings[0]
+    assert asked.differs is not None and asked.differs.name == "visible" and asked.differs.proven
+    assert asked.question == question("p6", "flash_attention_2_kernel", "Sij")
+
+
 NAMED = {  # a name that fits NaN and zeros alone, of a kernel in which the line that it is about does what it should
     "the sum for its logarithm": ("p3", "tl.sum(tl.exp(x - shift), axis=0)", "tl.sum(tl.exp(x - m), axis=0)"),
     "a start that is too high": ("p3", "m_new = tl.maximum(m,", "m_new = tl.maximum(l,"),
@@ -197,7 +213,7 @@ def test_recordings_hold_values_and_names_but_no_code(puzzle: str) -> None:
     for kernel, case, loops, events in told:
         assert kernel.isidentifier() and set(loops) <= set("()") and "tl." not in case and "\n" not in case
         for _, kind, _, name, *_ in events:
-            assert kind in ("name", "load", "store", "loop") and (name.isidentifier() or not name)
+            assert kind in ("name", "exact", "load", "store", "loop") and (name.isidentifier() or not name)
 
 
 @pytest.mark.parametrize("puzzle", COMPARED)

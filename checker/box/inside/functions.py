@@ -103,7 +103,7 @@ def held(value: Any) -> Value:
 
 def like(own: Any, numbers: npt.NDArray[np.float64]) -> Any:
     """Return what a name of a function holds with other numbers; as it is if they do not fit."""
-    if not isinstance(own, torch.Tensor) or not own.is_floating_point() or own.numel() != numbers.size:
+    if not isinstance(own, torch.Tensor) or own.numel() != numbers.size:
         return own
     with _disable_current_modes():
         return torch.from_numpy(numbers).reshape(own.shape).to(own.dtype)

@@ -35,8 +35,10 @@ class Given:
         wanted = every[at] if at < len(every) else None
         if wanted is None:
             return own
-        if isinstance(own, float):
-            return float(wanted) if np.size(wanted) == 1 else own
+        if isinstance(own, int | float):
+            if np.size(wanted) > 1:
+                return own
+            return int(wanted) if isinstance(own, int) and float(wanted).is_integer() else float(wanted)
         return self._like(own, np.array(wanted, np.float64))
 
 

@@ -115,7 +115,7 @@ def like(own: Any, numbers: npt.NDArray[np.float64]) -> Any:
     if not isinstance(own, tl.tensor):
         return own
     held = own.handle.data
-    if held.dtype.kind != "f" or numbers.size != held.size:
+    if held.dtype.kind not in "fib" or numbers.size != held.size:
         return own
     made = numbers.reshape(held.shape).astype(held.dtype)
     return tl.tensor(interpreter.TensorHandle(made, own.handle.dtype), own.type)

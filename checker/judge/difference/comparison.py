@@ -24,6 +24,7 @@ from checker.judge.text.roles import Code
 from checker.judge.wrong import Wrong, wrong_outputs
 
 MOST_TRIED = 5  # names whose values of the solution are tried
+MOST_EXACT = 2  # and masks and whole numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +50,11 @@ class Compared:
     @property
     def candidates(self) -> list[str]:
         """Names that may be where the fault is, the earliest first."""
-        return list(dict.fromkeys(one.name for one in self.every if one.kind is Kind.NAME))[:MOST_TRIED]
+        names, exact = (
+            list(dict.fromkeys(one.name for one in self.every if one.kind is kind))[:most]
+            for kind, most in ((Kind.NAME, MOST_TRIED), (Kind.EXACT, MOST_EXACT))
+        )
+        return [name for name in dict.fromkeys(one.name for one in self.every) if name in (*names, *exact)]
 
     @property
     def guesses(self) -> list[tuple[str, str]]:
@@ -110,7 +115,11 @@ def compared(
     style = {(d.kind, d.name, d.later) for other, own in good for d in differences(own, other.programs, names, own)}
 
     def tells(one: Difference) -> bool:
-        if (one.kind, one.name, one.later) in style or (one.kind not in (Kind.LOAD, Kind.STORE) and not same_loops):
+        if (
+            one.kind is Kind.EXACT
+            or (one.kind, one.name, one.later) in style
+            or (one.kind not in (Kind.LOAD, Kind.STORE) and not same_loops)
+        ):
             return False
         if one.kind is Kind.LOOP:  # the same blocks in another number of iterations are style
             own, other = yours[one.program], right.programs[one.program]

@@ -12,24 +12,30 @@ import numpy as np
 import numpy.typing as npt
 
 from checker.box.protocol.results import AccessLog, LaunchResult
-from checker.box.protocol.steps import Step, Steps
+from checker.box.protocol.steps import Step, Steps, Value
 from checker.course.case import Case
 
 Place = tuple[int, ...]
 Numbers = npt.NDArray[np.float64]
 Elements = npt.NDArray[np.int64]
 FLOATS = frozenset({"float", "fp16", "bf16", "fp32", "fp64", "float16", "bfloat16", "float32", "float64"})
+MASKS = frozenset({"int1", "bool"})
+INTEGERS = frozenset({"int", "int32", "int64"})
 
 
 class Kind(str, Enum):
     """Kind of an event."""
 
     NAME = "name"
+    EXACT = "exact"  # a name that got a mask or a whole number: what differs there is told only if it is proven
     LOAD = "load"
     STORE = "store"
     LOOP = "loop"  # has ended
     LEFT = "left"  # no event: an iteration leaves a name as it was
     STORED = "stored"  # no event: a store that alone differs
+
+
+NAMED = frozenset({Kind.NAME, Kind.EXACT})
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,10 +128,19 @@ def _events(
         if step.depth == 0:
             for name, at in step.changed.items():
                 value = recorded.values[at]
-                if value.type in FLOATS and value.numbers is not None:
-                    yield Event(Kind.NAME, _place(levels), name, step.line, value.numbers, step=n)
+                if (of := _kind(value)) and not (of is Kind.EXACT and step.line in loops):  # a loop's own variable
+                    yield Event(of, _place(levels), name, step.line, value.numbers, step=n)
     while len(levels) > 1:
         yield _ended(levels)
+
+
+def _kind(value: Value) -> Kind | None:
+    """The kind of event that it is to assign a value; None if it is not compared."""
+    if value.numbers is None:
+        return None
+    if value.type in FLOATS:
+        return Kind.NAME
+    return Kind.EXACT if value.type in MASKS or (value.type in INTEGERS and value.numbers.size == 1) else None
 
 
 def _ended(levels: list[_Level]) -> Event:

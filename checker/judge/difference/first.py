@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
-from checker.judge.difference.events import Elements, Event, Kind, Numbers, Place, Programs
+from checker.judge.difference.events import NAMED, Elements, Event, Kind, Numbers, Place, Programs
 
 CLOSE = 1e-3  # of the largest number of a block: what is further apart differs
 # What the same thing is often called. A name's underscores and capitals do not count.
@@ -68,7 +68,7 @@ class Held:
 def paired(yours: Programs, right: Programs) -> dict[str, str]:
     """Return the solution's name for each of yours: the same, one used for the same, or one that holds the same."""
     ours = _names(right)
-    found = {name: name for name in _names(yours) if name in ours}
+    found = {name: name for name in _names(yours, NAMED) if name in _names(right, NAMED)}
     for name in _names(yours):
         usual = next((one for one in ours if one not in found.values() and _usual(one) == _usual(name)), None)
         if name not in found and usual is not None:
@@ -97,7 +97,7 @@ def alike(yours: Programs, right: Programs, names: Mapping[str, str]) -> set[tup
     same: dict[tuple[str, int, int], bool] = {}
     for program, events in yours.items():
         for one in held(events, right.get(program, ()), names):
-            if one.seen is one.own:
+            if one.seen is one.own and one.own.kind is Kind.NAME:
                 key = one.own.name, len(one.own.place), one.later
                 same[key] = same.get(key, True) and one.right is not None and not one.apart
     return {key for key, all_same in same.items() if all_same}
@@ -112,7 +112,7 @@ def moved(events: Sequence[Event], kind: Kind, place: Place = ()) -> list[tuple[
 def values(yours: Sequence[Event], right: Sequence[Event], name: str, other: str) -> list[Numbers | None]:
     """Return for each time that a program of yours assigns `name` what the solution's holds there; None: unknown."""
     known = {id(one.seen): one.right for one in held(yours, right, {name: other}) if one.seen is one.own}
-    return [known.get(id(event)) for event in yours if event.kind is Kind.NAME and event.name == name]
+    return [known.get(id(event)) for event in yours if event.kind in NAMED and event.name == name]
 
 
 def held(yours: Sequence[Event], right: Sequence[Event], names: Mapping[str, str]) -> Iterator[Held]:
@@ -125,8 +125,8 @@ def held(yours: Sequence[Event], right: Sequence[Event], names: Mapping[str, str
     now: dict[str, Event] = {}
     for event in yours:
         compared: list[tuple[Event, int]] = []
-        if event.kind is Kind.NAME:
-            now[event.name] = event
+        if event.kind in NAMED:
+            now |= {event.name: event} if event.kind is Kind.NAME else {}
             every = mine[event.place, event.name]
             later = len(every) - 1 - next(n for n, one in enumerate(every) if one is event)
             others = theirs.get((event.place, names.get(event.name, "")), ())
@@ -135,9 +135,10 @@ def held(yours: Sequence[Event], right: Sequence[Event], names: Mapping[str, str
             compared += [(own, 0) for own in now.values() if own.place != event.place]
         for own, later in compared:
             if others := theirs.get((event.place, names.get(own.name, "")), ()):
-                right_now = others[-1 - later].numbers
-                fitting = _fitting(own.numbers, right_now)
-                yield Held(event, own, fitting and fitting[1], _apart(own.numbers, right_now), later)
+                other = others[-1 - later]
+                fitting = _fitting(own.numbers, other.numbers)
+                apart = _apart(own.numbers, other.numbers, 0.0 if other.kind is Kind.EXACT else CLOSE)
+                yield Held(event, own, fitting and fitting[1], apart, later)
 
 
 def _of_program(program: int, yours: Programs, right: Programs, names: Mapping[str, str]) -> Iterator[Difference]:
@@ -185,7 +186,7 @@ def _in_order(events: Iterable[Event]) -> dict[tuple[Place, str], list[Event]]:
     """The values of each name in each iteration."""
     found: dict[tuple[Place, str], list[Event]] = {}
     for event in events:
-        if event.kind is Kind.NAME:
+        if event.kind in NAMED:
             found.setdefault((event.place, event.name), []).append(event)
     return found
 
@@ -195,8 +196,8 @@ def _last(events: Iterable[Event]) -> dict[tuple[Place, str], Event]:
     return {key: every[-1] for key, every in _in_order(events).items()}
 
 
-def _names(programs: Programs) -> list[str]:
-    every = (event.name for events in programs.values() for event in events if event.kind is Kind.NAME)
+def _names(programs: Programs, kinds: Collection[Kind] = (Kind.NAME,)) -> list[str]:
+    every = (event.name for events in programs.values() for event in events if event.kind in kinds)
     return list(dict.fromkeys(every))
 
 
@@ -236,7 +237,9 @@ def _fitting(yours: Numbers | None, right: Numbers | None) -> tuple[Numbers, Num
     return None
 
 
-def _apart(yours: Numbers | None, right: Numbers | None) -> tuple[tuple[int, ...], float, float] | None:
+def _apart(
+    yours: Numbers | None, right: Numbers | None, close: float = CLOSE
+) -> tuple[tuple[int, ...], float, float] | None:
     """(index of the first number that differs, yours, the solution's); None if they are as good as equal."""
     fitting = _fitting(yours, right)
     if fitting is None or yours is None:
@@ -244,7 +247,7 @@ def _apart(yours: Numbers | None, right: Numbers | None) -> tuple[tuple[int, ...
     a, b = fitting
     finite = np.abs(b[np.isfinite(b)])
     largest = float(finite.max()) if finite.size else 1.0
-    differs = ~np.isclose(a, b, rtol=CLOSE, atol=CLOSE * largest / 50 + 1e-30, equal_nan=True)
+    differs = ~np.isclose(a, b, rtol=close, atol=close * largest / 50 + 1e-30, equal_nan=True)
     if not differs.any():
         return None
     at = int(np.argmax(differs))

@@ -10,7 +10,7 @@ from checker.course.case import Case
 from checker.course.verdict import Differs, Finding, Relation, Status
 from checker.judge.difference.asking import question
 from checker.judge.difference.comparison import Compared
-from checker.judge.difference.events import Kind
+from checker.judge.difference.events import NAMED, Kind
 from checker.judge.difference.first import Difference
 from checker.judge.difference.relation import birth, relation
 from checker.judge.evidence import Locator, element_name, grid_position, tensor_name
@@ -22,10 +22,10 @@ GENERIC = frozenset({"wrong-values", "not-a-number"})  # findings that say where
 def to_tell(seen: Compared, cure: str) -> Difference | None:
     """Return the difference to tell: of the name that cures, else the first one; if nothing differs, what is stored."""
     if cure:
-        return next(one for one in (*seen.telling, *seen.every) if one.kind is Kind.NAME and one.name == cure)
+        return next(one for one in (*seen.telling, *seen.every) if one.kind in NAMED and one.name == cure)
     if seen.telling:
         return seen.telling[0]
-    if seen.every or not seen.same_loops or seen.wrong is None:
+    if any(one.kind is not Kind.EXACT for one in seen.every) or not seen.same_loops or seen.wrong is None:
         return None
     name = seen.wrong.first
     stored, index = seen.wrong.stored[name], seen.wrong.at(name)
@@ -50,15 +50,15 @@ def told(puzzle_id: str, finding: Finding, seen: Compared, first: Difference, cu
         stored = where(seen.wrong.store_line).line
         place = replace(place, tensor=name, index=seen.wrong.at(name), stored=stored)
     differs = Differs(
-        first.kind.value,
+        Kind.NAME.value if first.kind is Kind.EXACT else first.kind.value,
         place,
         first.step,
         first.place[-2] + 1 if len(first.place) > 1 and first.kind is not Kind.LOOP else None,
         "",
         _element(seen.case, first),
         tensor_name(first.name),
-        f"{first.yours:.4g}",
-        f"{first.right:.4g}",
+        _number(first, first.yours),
+        _number(first, first.right),
         proven,
         more=first.kind is Kind.NAME and not proven and first.name in seen.candidates,
         relates=_relation(seen, first, where) if first.kind is Kind.NAME else None,
@@ -108,10 +108,19 @@ def _contradicted(finding: Finding, seen: Compared, where: Locator) -> bool:
 
 
 def _place(seen: Compared, one: Difference) -> str:
-    """The place in the solution, as questions are about it."""
-    if one.kind in (Kind.NAME, Kind.LEFT):
+    """The place in the solution, as questions are about it; of masks and whole numbers what comes of them."""
+    if one.kind is Kind.EXACT:
+        one = next((other for other in seen.every if other.kind is not Kind.EXACT), one)
+    if one.kind in (*NAMED, Kind.LEFT):
         return seen.names.get(one.name, "")
     return "loop" if one.kind is Kind.LOOP else f"{'load' if one.kind is Kind.LOAD else 'store'} {one.name}"
+
+
+def _number(one: Difference, number: float) -> str:
+    """A number of what differs; of a mask True or False."""
+    if one.kind is not Kind.EXACT:
+        return f"{number:.4g}"
+    return str(bool(number) if one.index else int(number))
 
 
 def _element(case: Case, one: Difference) -> str:
