@@ -28,7 +28,7 @@ from checker.check.terms import Outcome, Terms
 from checker.course.case import Case
 from checker.course.claims import Claims
 from checker.course.clean import cleaned
-from checker.course.misconception import Misconception, Raises, Writes
+from checker.course.misconception import Misconception, Part, Raises, Writes
 from checker.course.puzzle import Draw
 from checker.course.status import Misuse
 from checker.course.verdict import Finding, PropertyResult, Run, Status, Verdict, Where
@@ -52,6 +52,12 @@ MOST_TILES = 3  # lengths of blocks that are tried
 SMALLEST = 2  # wrong calls by which ideas are chosen
 USUAL = 64
 OTHERS = 4  # times what is enough for the course's own functions
+# A file has no solution beside it, so the lines of these are looked for in its text.
+LINES = {
+    "accumulator-not-rescaled": Part.ACCUMULATOR,
+    **dict.fromkeys(("denominator-not-rescaled", "sum-of-last-block", "sum-of-last-tile"), Part.NORMALISER),
+    **dict.fromkeys(("causal-off-by-one", "causal-offset-reversed", "causal-top-left"), Part.CAUSAL_MASK),
+}
 _NOTHING = ast.parse("def nothing(): pass").body[0]
 
 
@@ -202,6 +208,8 @@ class _Own:
         models = Models(task, items)
         for one in known:
             signs = [s for s in one.signs if not isinstance(s, Writes) or any(models.explains(s, i) for i in items)]
+            if one.id in LINES:
+                signs = [s.at(LINES[one.id]) if isinstance(s, Writes) else s for s in signs]
             if signs:
                 yield replace(one, signs=tuple(signs))
 

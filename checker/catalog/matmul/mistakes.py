@@ -9,7 +9,7 @@ import numpy as np
 
 from checker.catalog.matmul.launch import Shape, shape_of, wide
 from checker.course.case import Array, Case
-from checker.course.misconception import Access, Moves, Part, Product, Raises, Writes
+from checker.course.misconception import Moves, Part, Product, Raises, Writes
 from checker.course.verdict import Traffic
 from checker.course.words import Ideas
 
@@ -72,7 +72,7 @@ def _stepping(step: Callable[[Shape], int]) -> Writes:
         first = np.arange(0, s.k, step(s))[:, None]
         return np.asarray(((columns >= first) & (columns < first + s.Bk)).sum(axis=0))
 
-    return _c_is(_of_steps(met)).at(Part.LOOP_END)
+    return _c_is(_of_steps(met))
 
 
 def _elementwise(a: Array, b: Array, s: Shape) -> Array:
@@ -130,7 +130,7 @@ def _reads_rows_again(case: Case, moved: Mapping[str, Traffic]) -> bool:
 
 
 PRODUCTS = (
-    idea("not-accumulated", _c_is(_of_steps(lambda c, s: c >= (s.tiles[2] - 1) * s.Bk)).at(OF_TILES)),
+    idea("not-accumulated", _c_is(_of_steps(lambda c, s: c >= (s.tiles[2] - 1) * s.Bk))),
     idea(
         "start-times-step", _c_is(_of_steps(lambda c, s: c // s.Bk % s.Bk == 0)).at(Part.START_TIMES_STEP, needed=True)
     ),
@@ -145,12 +145,12 @@ PRODUCTS = (
         "dot-shapes-do-not-fit",
         Raises(re.compile(r"not compatible for matmul|equal reduction dimensions|mismatch in its core"), OF_TILES),
     ),
-    idea("one-step-only", _c_is(_of_steps(lambda c, s: c < s.Bk)).at(Part.LOOP_END)),
-    idea("k-tail-left-out", _c_is(_of_steps(lambda c, s: c < _whole_steps(s))).at(Part.LOOP_END)),
+    idea("one-step-only", _c_is(_of_steps(lambda c, s: c < s.Bk))),
+    idea("k-tail-left-out", _c_is(_of_steps(lambda c, s: c < _whole_steps(s)))),
     idea(
         "loop-to-another-end",
-        _c_is(_of_steps(lambda c, s: c < -(-s.m // s.Bk) * s.Bk)).at(Part.LOOP_END),
-        _c_is(_of_steps(lambda c, s: c < -(-s.n // s.Bk) * s.Bk)).at(Part.LOOP_END),
+        _c_is(_of_steps(lambda c, s: c < -(-s.m // s.Bk) * s.Bk)),
+        _c_is(_of_steps(lambda c, s: c < -(-s.n // s.Bk) * s.Bk)),
     ),
     idea(
         "k-from-the-tile",
@@ -166,24 +166,18 @@ PRODUCTS = (
     ),
     idea(
         "k-not-advanced/a",
-        *(
-            _c_is(lambda a, b, s, of=of: _stuck(a, b, s, *of)).at(Access("a_ptr"))  # type: ignore[misc]
-            for of in ((True, False), (True, False, True))
-        ),
+        *(_c_is(lambda a, b, s, of=of: _stuck(a, b, s, *of)) for of in ((True, False), (True, False, True))),  # type: ignore[misc]
     ),
     idea(
         "k-not-advanced/b",
-        *(
-            _c_is(lambda a, b, s, of=of: _stuck(a, b, s, *of)).at(Access("b_ptr"))  # type: ignore[misc]
-            for of in ((False, True), (False, True, True))
-        ),
+        *(_c_is(lambda a, b, s, of=of: _stuck(a, b, s, *of)) for of in ((False, True), (False, True, True))),  # type: ignore[misc]
     ),
     idea(
         "steps-overlap",
-        _c_is(_of_steps(lambda c, s: _sliding(c, s, s.k))).at(Part.LOOP_END),
-        _c_is(_of_steps(lambda c, s: _sliding(c, s, s.tiles[2]))).at(Part.LOOP_END),
+        _c_is(_of_steps(lambda c, s: _sliding(c, s, s.k))),
+        _c_is(_of_steps(lambda c, s: _sliding(c, s, s.tiles[2]))),
     ),
-    idea("added-twice", _c_is(_of_steps(_added_twice)).at(OF_TILES)),
+    idea("added-twice", _c_is(_of_steps(_added_twice))),
     idea("padding-counted", _c_is(lambda a, b, s: a @ b.T + (s.tiles[2] * s.Bk - s.k)).at(Part.PADDING)),
     idea(
         "padding-counted/minus-infinity",

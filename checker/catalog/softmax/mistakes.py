@@ -77,6 +77,6 @@ RESULTS = (
     idea("sign-reversed", y_is(lambda x, _: exp32(-shifted(x)) / total(exp32(shifted(x))))),
     idea("sign-reversed/all", y_is(lambda x, _: exp32(-shifted(x)) / total(exp32(-shifted(x))))),
     idea("base-two/numerator", y_is(lambda x, _: np.exp2(shifted(x)) / total(np.exp(shifted(x))))),
-    idea("base-two/sum", y_is(lambda x, _: np.exp(shifted(x)) / total(np.exp2(shifted(x)))).at(Part.NORMALISER)),
+    idea("base-two/sum", y_is(lambda x, _: np.exp(shifted(x)) / total(np.exp2(shifted(x))))),
     idea("wrong-row-map", y_is(lambda x, _: np.broadcast_to(softmax(x[:1]), x.shape))),
 )

@@ -42,18 +42,18 @@ def _at_least_0_after_infinity(x: Array) -> Array:
 
 def _at_least(least: float) -> Writes:
     """Return the softmax that subtracts the maximum or this number, the larger one."""
-    return online(guard=lambda m, first: np.maximum(m, least)).at(Part.NORMALISER)
+    return online(guard=lambda m, first: np.maximum(m, least))
 
 
 _MAX_NOT_KEPT = online(next_max=lambda m_new, m_block: np.full_like(m_new, -np.inf))
 
 ONLINE = (
-    idea("denominator-not-rescaled", online(_no_factor).at(Part.NORMALISER)),
-    idea("new-part-rescaled-too", online(new_part_rescaled=True).at(Part.NORMALISER)),
+    idea("denominator-not-rescaled", online(_no_factor)),
+    idea("new-part-rescaled-too", online(new_part_rescaled=True)),
     idea("lanes-added-without-rescaling", by_passes(m_in_sum=lambda x: guarded(max_over(x, LANE)))),
     idea("minimum-for-maximum", _MAX_NOT_KEPT.at(Part.MINIMUM, needed=True)),
     idea("max-not-kept", _MAX_NOT_KEPT),
-    idea("new-part-not-rescaled", online(block_max_in_term=True).at(Part.NORMALISER)),
+    idea("new-part-not-rescaled", online(block_max_in_term=True)),
     idea("rescaled-by-the-inverse", online(lambda m, m_new: exp32(m_new - m)).at(Part.INVERSE_FACTOR, needed=True)),
     idea("written-too-early", online(divided_by="running l")),
     idea("written-too-early/in-one-loop", online(_no_factor, divided_by="running l")),
@@ -69,28 +69,25 @@ ONLINE = (
     ),
     idea(
         "subtracted-outside",
-        online(term=minus_outside, padded=True).at(Part.NORMALISER),
-        online(term=minus_outside, padded=True, result=minus_outside).at(Part.NORMALISER),
-        online(term=lambda x, m: exp32(x) - m / x.shape[1], padded=True).at(Part.NORMALISER),
+        online(term=minus_outside, padded=True),
+        online(term=minus_outside, padded=True, result=minus_outside),
+        online(term=lambda x, m: exp32(x) - m / x.shape[1], padded=True),
     ),
     idea("subtracted-outside/result", online(result=minus_outside)),
     idea(
         "sum-of-x",
-        online(term=lambda x, m: x, padded=True).at(Part.NORMALISER),
-        online(term=lambda x, m: x - m, padded=True).at(Part.NORMALISER),
+        online(term=lambda x, m: x, padded=True),
+        online(term=lambda x, m: x - m, padded=True),
     ),
     idea(
         "max-of-last-block",
-        online(new_max=_of_block).at(Part.MAXIMUM),
-        online(next_max=_of_block).at(Part.MAXIMUM),
+        online(new_max=_of_block),
+        online(next_max=_of_block),
     ),
-    idea("guard-of-the-old-maximum", online(stale_guard=True).at(Part.NORMALISER)),
-    idea("rescaled-to-the-blocks-maximum", online(block_max_in_factor=True).at(Part.NORMALISER)),
+    idea("guard-of-the-old-maximum", online(stale_guard=True)),
+    idea("rescaled-to-the-blocks-maximum", online(block_max_in_factor=True)),
     idea("guard-in-the-maximum", by_passes(_at_least_0_after_infinity)),
     idea("guard-in-the-maximum/far-below", *map(_at_least, (0.0, *ABOVE_A_ROW))),
-    idea(
-        "minus-infinity-prefix",
-        online(guard=lambda m, first: guarded(m) if first else m).at(Part.NORMALISER),
-    ),
+    idea("minus-infinity-prefix", online(guard=lambda m, first: guarded(m) if first else m)),
     idea("minus-infinity-prefix/unguarded", online(guard=unguarded)),
 )

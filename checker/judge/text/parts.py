@@ -1,4 +1,4 @@
-"""Which lines play which part: where the normaliser grows, where the maximum starts, where a loop ends.
+"""Which lines play which part: where the normaliser grows, where the maximum starts too high, what shows a mistake.
 
 Whatever things are called. A part that no line plays, or more than one, has no line: then a report says less rather
 than something that is not so.
@@ -15,13 +15,11 @@ from checker.judge.text.softmax_parts import (
     Lines,
     added_by_lane,
     calling,
-    exponential,
     exponential_of_scores,
     inverse,
     is_minus_infinity,
     is_number,
     max_of_exponentials,
-    maximum,
     maximum_not_kept,
     ratio,
     start_above,
@@ -57,44 +55,15 @@ def _loads_of_minus_infinity(code: Text) -> Lines:
 
 
 def _causal_mask(code: Text) -> Lines:
-    """A comparison of a row with a column of numbers; failing that, one in a loop that n_q and n_k both decide."""
+    """A comparison of a row with a column of numbers."""
 
     def lifted(side: ast.expr) -> bool:
         return any(isinstance(part, ast.Subscript) for part in ast.walk(side))
 
-    compared = [
-        (one, node, [lifted(side) for side in (node.left, *node.comparators)])
-        for one in code.assignments
-        for node in ast.walk(one.value)
-        if isinstance(node, ast.Compare)
-    ]
-    return [one for one, _, sides in compared if all(sides)] or [
-        one
-        for one, node, sides in compared
-        if any(sides) and one.loops and {"n_q", "n_k"} <= code.closure(names_in(node))
-    ]
+    def compares(node: ast.AST) -> bool:
+        return isinstance(node, ast.Compare) and all(map(lifted, (node.left, *node.comparators)))
 
-
-def _bound(position: int, last: bool = True) -> Callable[[Text], Lines]:
-    """Where the loop over tiles begins (0) or ends (1): the name's last or first assignment, or the loop's own line."""
-
-    def of(code: Text) -> Lines:
-        loops = {loop for one in code.in_loops() if calls(one.value, "dot") for loop in one.loops[-1:]}
-        if len(loops) != 1 or not isinstance((call := loops.pop()).iter, ast.Call):
-            return []
-        arguments = call.iter.args
-        bound = arguments[min(position, len(arguments) - 1)]
-        own = [one for one in code.assignments if isinstance(bound, ast.Name) and one.target == bound.id]
-        own = [one for one in own if not one.loops and one.line < call.lineno]
-        return own[-1 if last else 0 :][:1] or [Assignment("", bound, call.lineno, ())]
-
-    return of
-
-
-def _ds(code: Text) -> Lines:
-    """Where the product of dO and V is used."""
-    products = {one.target for pair in ("v_ptr", "k_ptr") for one in code.product(frozenset({"do_ptr", pair}))}
-    return [one for one in code.in_loops() if names_in(one.value) & products and not calls(one.value, "dot")]
+    return [one for one in code.assignments if any(map(compares, ast.walk(one.value)))]
 
 
 def _elementwise(code: Text) -> Lines:
@@ -235,23 +204,15 @@ def _names(statement: ast.stmt) -> set[str]:
 PARTS: dict[Part, Callable[[Text], Lines]] = {
     Part.NORMALISER: lambda code: code.sums("sum"),
     Part.ACCUMULATOR: lambda code: [one for one in code.sums("dot") if one.adds or is_sum(one.value)],
-    Part.MAXIMUM: maximum,
-    Part.MAX: calling("max"),
-    Part.SUM: calling("sum"),
     Part.EXPONENTIAL_OF_SCORES: exponential_of_scores,
     Part.START_ABOVE: start_above,
     Part.UNSHIFTED_EXPONENTIAL: unshifted,
-    Part.EXPONENTIAL: exponential,
     Part.INVERSE_FACTOR: inverse,
     Part.LOAD_OF_MINUS_INFINITY: _loads_of_minus_infinity,
     Part.K_OF_MINUS_INFINITY: _k_of_minus_infinity,
     Part.SWAPPED_BRANCHES: _branches_swapped,
     Part.MINIMUM: calling("min", "minimum"),
     Part.CAUSAL_MASK: _causal_mask,
-    Part.LOOP_BEGIN: _bound(0),
-    Part.LOOP_END: _bound(1),
-    Part.LOOP_END_WITHOUT_MASK: _bound(1, last=False),
-    Part.DS: _ds,
     Part.ELEMENTWISE: _elementwise,
     Part.REDUCED_ALONG_0: lambda code: having(
         code.in_loops(), "tl.max(_, 0, ...)", "tl.sum(_, 0, ...)", "tl.max(..., axis=0)", "tl.sum(..., axis=0)"

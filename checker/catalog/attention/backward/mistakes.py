@@ -9,7 +9,6 @@ import numpy as np
 
 from checker.catalog.attention.backward.models import (
     DP,
-    DV,
     another_mask,
     before_the_first_query,
     collected_of,
@@ -41,17 +40,17 @@ from checker.catalog.attention.backward.models import (
     without_last_tile,
 )
 from checker.catalog.attention.bounds import looked_at
-from checker.catalog.attention.forward.mistakes import Q_K, scaled_in_half
+from checker.catalog.attention.forward.mistakes import scaled_in_half
 from checker.catalog.attention.launch import writes
 from checker.catalog.attention.reference import offset, scores, sees
-from checker.course.misconception import Access, Part, Reaches, Writes
+from checker.course.misconception import Reaches, Writes
 from checker.course.words import Ideas
 
 idea = Ideas(__file__)
 
 
 def _begun_at(first: Callable[[int, int, int, int], int]) -> Writes:
-    return from_gradients(partial(from_late_loop, first=first)).at(Part.LOOP_BEGIN)
+    return from_gradients(partial(from_late_loop, first=first))
 
 
 def _begun_late(late: int) -> Writes:
@@ -61,24 +60,21 @@ def _begun_late(late: int) -> Writes:
 _OF_DELTA = (
     idea("delta-of-the-output", delta_is(lambda o, do: (o * o).sum(axis=-1))),
     idea("delta-of-the-gradient", delta_is(lambda o, do: do.sum(axis=-1))),
-    idea("delta-is-a-mean", delta_is(lambda o, do: (o * do).mean(axis=-1)).at(Part.SUM)),
+    idea("delta-is-a-mean", delta_is(lambda o, do: (o * do).mean(axis=-1))),
     idea("delta-in-half", Writes(lambda case: delta_in_half(case, rounded=False))),
     idea("delta-in-half/delta", Writes(lambda case: delta_in_half(case, rounded=True))),
 )
 _OF_GRADIENTS = (
-    idea("delta-missing", from_ds(lambda case, g: g.p * g.dp).at(Part.DS)),
-    idea("delta-added", from_ds(lambda case, g: g.p * (g.dp + delta_of(case))).at(Part.DS)),
+    idea("delta-missing", from_ds(lambda case, g: g.p * g.dp)),
+    idea("delta-added", from_ds(lambda case, g: g.p * (g.dp + delta_of(case)))),
     idea("delta-of-one-tile", from_ds(lambda case, g: g.p * (g.dp - tile_delta(case, g)))),
-    idea("ds-without-p", from_ds(lambda case, g: np.where(sees(case), g.dp - delta_of(case), 0.0)).at(Part.DS)),
-    idea(
-        "ds-without-p/mask-lost",
-        from_ds(lambda case, g: np.where(looked_at(case), g.dp - delta_of(case), 0.0)).at(Part.DS),
-    ),
+    idea("ds-without-p", from_ds(lambda case, g: np.where(sees(case), g.dp - delta_of(case), 0.0))),
+    idea("ds-without-p/mask-lost", from_ds(lambda case, g: np.where(looked_at(case), g.dp - delta_of(case), 0.0))),
     idea(
         "delta-outside-the-product",
-        from_ds(lambda case, g: np.where(looked_at(case), g.p * g.dp - delta_of(case), 0.0)).at(Part.DS),
+        from_ds(lambda case, g: np.where(looked_at(case), g.p * g.dp - delta_of(case), 0.0)),
     ),
-    idea("base-two", from_p(lambda case: in_base_two(case, 1.0)).at(Part.EXPONENTIAL)),
+    idea("base-two", from_p(lambda case: in_base_two(case, 1.0))),
     idea("base-two/not-in-lse", from_p(lambda case: in_base_two(case, float(np.log2(np.e))))),
     idea("accumulator-in-half", from_gradients(in_half)),
     idea("scale-missing", scaled(lambda scale: 1 / scale, "dq_ptr", "dk_ptr")),
@@ -88,65 +84,56 @@ _OF_GRADIENTS = (
     idea("scale-on-dv", scaled(lambda scale: scale, "dv_ptr")),
     idea(
         "scores-not-scaled",
-        from_p(lambda case: p_of(case, scores(case) / float(case.scalars["scale"]), lse_of(case), sees(case))).at(Q_K),
+        from_p(lambda case: p_of(case, scores(case) / float(case.scalars["scale"]), lse_of(case), sees(case))),
     ),
-    idea("lse-missing", from_p(lambda case: p_of(case, scores(case), 0.0, sees(case))).at(Part.EXPONENTIAL)),
-    idea(
-        "tile-max-for-lse",
-        from_p(lambda case: p_of(case, scores(case), tile_max(case), sees(case))).at(Part.EXPONENTIAL),
-    ),
+    idea("lse-missing", from_p(lambda case: p_of(case, scores(case), 0.0, sees(case)))),
+    idea("tile-max-for-lse", from_p(lambda case: p_of(case, scores(case), tile_max(case), sees(case)))),
 )
 _OF_HEADS = (
     idea("only-one-head", of_head_0("q", "k", "v", "do", "lse", "delta")),
     idea("only-one-head/lse-and-delta", of_head_0("lse", "delta")),
-    idea("only-one-head/lse", of_head_0("lse").at(Access("lse_ptr"))),
-    idea("only-one-head/delta", of_head_0("delta").at(Access("delta_ptr"))),
+    idea("only-one-head/lse", of_head_0("lse")),
+    idea("only-one-head/delta", of_head_0("delta")),
     idea("only-one-head/k-and-v", of_head_0("k", "v")),
-    idea("only-one-head/k", of_head_0("k").at(Access("k_ptr"))),
-    idea("only-one-head/v", of_head_0("v").at(Access("v_ptr"))),
+    idea("only-one-head/k", of_head_0("k")),
+    idea("only-one-head/v", of_head_0("v")),
     idea("only-one-head/q-and-do", of_head_0("q", "do")),
-    idea("only-one-head/q", of_head_0("q").at(Access("q_ptr"))),
-    idea("only-one-head/do", of_head_0("do").at(Access("do_ptr"))),
+    idea("only-one-head/q", of_head_0("q")),
+    idea("only-one-head/do", of_head_0("do")),
 )
 _OF_MASK = (
     idea("mask-forgotten", from_p(lambda case: another_mask(case, None))),
-    idea(
-        "mask-only-in-ds",
-        from_gradients(lambda case, g: masked_only_in_ds(case) if writes(case, "dv") else {}).at(Part.CAUSAL_MASK),
-    ),
+    idea("mask-only-in-ds", from_gradients(lambda case, g: masked_only_in_ds(case) if writes(case, "dv") else {})),
 )
 _OF_TILES_MASKED = (
-    idea(
-        "causal-tile-not-masked",
-        *(from_p(partial(masked_once, keys_outside=outside)).at(Part.CAUSAL_MASK) for outside in (True, False)),
-    ),
+    idea("causal-tile-not-masked", *(from_p(partial(masked_once, keys_outside=outside)) for outside in (True, False))),
 )
 _OF_NORMALISER = (
     idea(
         "softmax-of-each-tile",
-        *(from_p(partial(tile_softmax, hidden_too=hidden_too)).at(Part.EXPONENTIAL) for hidden_too in (False, True)),
+        *(from_p(partial(tile_softmax, hidden_too=hidden_too)) for hidden_too in (False, True)),
     ),
 )
 _OF_OFFSET = (
     idea(
         "causal-offset-reversed",
-        *(from_p(partial(reversed_offset, skipping=skipping)).at(Part.CAUSAL_MASK) for skipping in (True, False)),
+        *(from_p(partial(reversed_offset, skipping=skipping)) for skipping in (True, False)),
     ),
-    idea("causal-top-left", from_p(lambda case: another_mask(case, 0)).at(Part.CAUSAL_MASK)),
-    idea("causal-off-by-one", from_p(lambda case: another_mask(case, offset(case) - 1)).at(Part.CAUSAL_MASK)),
-    idea("causal-off-by-one/future", from_p(lambda case: another_mask(case, offset(case) + 1)).at(Part.CAUSAL_MASK)),
+    idea("causal-top-left", from_p(lambda case: another_mask(case, 0))),
+    idea("causal-off-by-one", from_p(lambda case: another_mask(case, offset(case) - 1))),
+    idea("causal-off-by-one/future", from_p(lambda case: another_mask(case, offset(case) + 1))),
     idea("hidden-rows-nan", from_gradients(nan_from_hidden)),
     idea("mask-multiplied", from_gradients(times_mask)),
 )
 _OF_TILES = (
     idea("padding-infinite", from_gradients(nan_from_padding)),
     idea("tile-transposed", from_gradients(lambda case, g: with_transposed(case, g, p=True, ds=True))),
-    idea("tile-transposed/p", from_gradients(lambda case, g: with_transposed(case, g, p=True, ds=False)).at(DV)),
+    idea("tile-transposed/p", from_gradients(lambda case, g: with_transposed(case, g, p=True, ds=False))),
     idea("tile-transposed/ds", from_gradients(lambda case, g: with_transposed(case, g, p=False, ds=True))),
 )
 _OF_LOOPS = (
-    idea("loop-to-another-end", from_gradients(partial(to_another_end, only="dk_ptr")).at(Part.LOOP_END)),
-    idea("loop-to-another-end/keys", from_gradients(partial(to_another_end, only="dq_ptr")).at(Part.LOOP_END)),
+    idea("loop-to-another-end", from_gradients(partial(to_another_end, only="dk_ptr"))),
+    idea("loop-to-another-end/keys", from_gradients(partial(to_another_end, only="dq_ptr"))),
     idea("first-tile-left-out", _begun_at(lambda start, offset, Br, Bc: start // Br * Br)),
     idea(
         "first-tile-left-out/rounded-up", _begun_at(lambda start, offset, Br, Bc: -(-max(0, start - offset) // Br) * Br)
@@ -163,9 +150,7 @@ _OF_LOOPS = (
     idea("begins-before-the-first-query", Reaches(before_the_first_query)),
     idea(
         "last-tile-left-out",
-        from_gradients(lambda case, g: collected_of(case, g.p, without_last_tile(case, g.ds), "dq_ptr")).at(
-            Part.LOOP_END
-        ),
+        from_gradients(lambda case, g: collected_of(case, g.p, without_last_tile(case, g.ds), "dq_ptr")),
     ),
 )
 

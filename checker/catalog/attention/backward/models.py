@@ -21,10 +21,7 @@ Outputs = Mapping[str, Array]
 Wrong = Callable[[Case, Gradients], dict[str, Array]]
 First = Callable[[int, int, int, int], int]  # (first key of the tile, n_k - n_q, Br, Bc) → first query
 
-# The products for dV, for dP, and for dK and dQ.
-DV = Product(frozenset({"q_ptr", "k_ptr", "lse_ptr", "do_ptr"}))
-DP = Product(frozenset({"do_ptr", "v_ptr"}))
-DK_DQ = Product(DV.of | {"v_ptr", "delta_ptr"})
+DP = Product(frozenset({"do_ptr", "v_ptr"}))  # the one that gives dP
 
 
 def from_gradients(formula: Wrong) -> Writes:

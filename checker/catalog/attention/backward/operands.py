@@ -6,8 +6,6 @@ import numpy as np
 
 from checker.catalog.attention.backward.gradients import Gradients
 from checker.catalog.attention.backward.models import (
-    DK_DQ,
-    DV,
     collected_of,
     delta_is,
     delta_of,
@@ -25,11 +23,10 @@ from checker.catalog.attention.backward.models import (
 from checker.catalog.attention.bounds import looked_at
 from checker.catalog.attention.dropped import dropped
 from checker.catalog.attention.forward.causal_mistakes import RETURNED_EARLY, future
-from checker.catalog.attention.forward.mistakes import Q_K
 from checker.catalog.attention.launch import wide
 from checker.catalog.attention.reference import scores, sees
 from checker.course.case import Array, Case
-from checker.course.misconception import Misconception, Part, Product, Writes
+from checker.course.misconception import Misconception, Writes
 from checker.course.words import Ideas
 
 idea = Ideas(__file__)
@@ -103,20 +100,18 @@ EXCHANGED = (
 )
 OPERANDS_OF_DP = (("K", "V", "do", "k"), ("Q", "dO", "q", "v"))
 VARIANTS = {"S": ("S", "the masked S")}  # of a tile
-# The tensors that a tile is computed from.
-MADE_OF = {"P": Q_K.of | {"lse_ptr"}, "S": Q_K.of, "dP": frozenset({"do_ptr", "v_ptr"}), "dS": DK_DQ.of}
 
 
 def of_gradients(*names: str) -> tuple[Misconception, ...]:
     """Wrong ideas of what goes into these gradients, of kernels for them."""
     return (
         *(
-            idea(key, _overwritten(p, ds, of).at(role))
-            for name, key, of, p, ds, role in (
-                ("dv", "accumulator-overwritten", "dv_ptr", True, False, DV),
-                ("dk", "accumulator-overwritten/dk", "dk_ptr", False, True, DK_DQ),
-                ("dk", "accumulator-overwritten/dk-and-dv", "dk_ptr", True, True, DV),
-                ("dq", "accumulator-overwritten/dq", "dq_ptr", False, True, DK_DQ),
+            idea(key, _overwritten(p, ds, of))
+            for name, key, of, p, ds in (
+                ("dv", "accumulator-overwritten", "dv_ptr", True, False),
+                ("dk", "accumulator-overwritten/dk", "dk_ptr", False, True),
+                ("dk", "accumulator-overwritten/dk-and-dv", "dk_ptr", True, True),
+                ("dq", "accumulator-overwritten/dq", "dq_ptr", False, True),
             )
             if name in names
         ),
@@ -124,37 +119,27 @@ def of_gradients(*names: str) -> tuple[Misconception, ...]:
         *(
             idea(
                 f"wrong-operand/{name}-{place.lower()}",
-                *(
-                    with_operands(name, x, of).at(Product(MADE_OF[tile] | {f"{of}_ptr"}))
-                    for x in VARIANTS.get(tile, (tile,))
-                ),
+                *(with_operands(name, x, of) for x in VARIANTS.get(tile, (tile,))),
                 operand=what,
             )
             for name, what, place, tile, of in EXCHANGED
             if name in names
         ),
         *(
-            idea(
-                f"wrong-operand/dp-{place.lower()}",
-                dp_from(one, other).at(Product(frozenset({f"{one}_ptr", f"{other}_ptr"}))),
-                operand=what,
-            )
+            idea(f"wrong-operand/dp-{place.lower()}", dp_from(one, other), operand=what)
             for what, place, one, other in OPERANDS_OF_DP
         ),
     )
 
 
-SIGN_REVERSED = idea("sign-reversed", from_p(lambda case: p_of(case, -scores(case), lse_of(case), sees(case))).at(Q_K))
+SIGN_REVERSED = idea("sign-reversed", from_p(lambda case: p_of(case, -scores(case), lse_of(case), sees(case))))
 OPERANDS = (
     RETURNED_EARLY,
-    idea("delta-of-the-gradient/squared", delta_is(lambda o, do: (do * do).sum(axis=-1)).at(Part.SUM)),
+    idea("delta-of-the-gradient/squared", delta_is(lambda o, do: (do * do).sum(axis=-1))),
     idea("reduced-over-the-whole-tile", Writes(delta_of_tiles)),
     *of_gradients("dv", "dk", "dq"),
     SIGN_REVERSED,
-    idea("causal-upside-down", *(_upside_down(strict).at(Part.CAUSAL_MASK) for strict in (False, True))),
-    idea("last-tile-left-out", _ending_early(1).at(Part.LOOP_END)),
-    *(
-        idea("last-tile-left-out/several", _ending_early(early).at(Part.LOOP_END), early=str(early))
-        for early in range(2, 5)
-    ),
+    idea("causal-upside-down", *(_upside_down(strict) for strict in (False, True))),
+    idea("last-tile-left-out", _ending_early(1)),
+    *(idea("last-tile-left-out/several", _ending_early(early), early=str(early)) for early in range(2, 5)),
 )

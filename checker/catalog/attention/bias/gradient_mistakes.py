@@ -24,12 +24,11 @@ from checker.catalog.attention.bias.models import (
     sum_in_half,
     turned,
 )
-from checker.catalog.attention.forward.mistakes import Q_K
 from checker.catalog.attention.launch import shape_of, wide, writes
 from checker.catalog.attention.reference import bias, scaled_products, scores, sees
 from checker.catalog.numbers import LOG2_E, exp32
 from checker.course.case import Array, Case
-from checker.course.misconception import Moves, Part, Reaches, Unwritten, Writes
+from checker.course.misconception import Moves, Reaches, Unwritten, Writes
 from checker.course.verdict import Traffic
 from checker.course.words import Ideas
 
@@ -94,7 +93,7 @@ def _dense(case: Case, head: Array, query: Array, key: Array) -> Array:
 
 def _summed(ds: Callable[[Case, Gradients], Array]) -> Writes:
     """The sum over the heads of another dS."""
-    return gradient_is(lambda case, g: ds(case, g).sum(axis=0)).at(Part.DS)
+    return gradient_is(lambda case, g: ds(case, g).sum(axis=0))
 
 
 BIAS_GRADIENT = (
@@ -110,22 +109,15 @@ BIAS_GRADIENT = (
     idea("dp-scaled", _summed(lambda case, g: g.p * (_scale(case) * g.dp - delta_of(case)))),
     idea("ds-without-p", _summed(lambda case, g: g.dp - delta_of(case))),
     idea("dbias-sign", _summed(lambda case, g: -g.ds)),
-    idea("scores-not-scaled", gradient_with_p(lambda case: scaled_products(case) / _scale(case) + bias(case)).at(Q_K)),
+    idea("scores-not-scaled", gradient_with_p(lambda case: scaled_products(case) / _scale(case) + bias(case))),
     idea(
         "lse-missing",
-        gradient_is(
-            lambda case, g: (p_of(case, scores(case), 0.0, sees(case)) * (g.dp - delta_of(case))).sum(axis=0)
-        ).at(Part.EXPONENTIAL),
+        gradient_is(lambda case, g: (p_of(case, scores(case), 0.0, sees(case)) * (g.dp - delta_of(case))).sum(axis=0)),
     ),
-    idea(
-        "base-two",
-        gradient_is(lambda case, g: (_base_two(case, 1.0) * (g.dp - delta_of(case))).sum(axis=0)).at(Part.EXPONENTIAL),
-    ),
+    idea("base-two", gradient_is(lambda case, g: (_base_two(case, 1.0) * (g.dp - delta_of(case))).sum(axis=0))),
     idea(
         "base-two/not-in-lse",
-        gradient_is(lambda case, g: (_base_two(case, LOG2_E) * (g.dp - delta_of(case))).sum(axis=0)).at(
-            Part.EXPONENTIAL
-        ),
+        gradient_is(lambda case, g: (_base_two(case, LOG2_E) * (g.dp - delta_of(case))).sum(axis=0)),
     ),
     idea("dbias-transposed", gradient_is(turned)),
     idea("bias-in-the-loop", Moves(_in_each_head)),

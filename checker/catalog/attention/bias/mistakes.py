@@ -29,12 +29,10 @@ from checker.catalog.attention.launch import shape_of, writes
 from checker.catalog.attention.reference import bias, scaled_products
 from checker.catalog.numbers import LN_2, exp32, rounded
 from checker.course.case import Array, Case
-from checker.course.misconception import Access, Writes
+from checker.course.misconception import Writes
 from checker.course.words import Ideas
 
 idea = Ideas(__file__)
-
-BIAS = Access("bias_ptr")
 
 
 def _scale(case: Case) -> float:
@@ -94,11 +92,11 @@ BIAS_OF_SCORES = (
     ),
     idea(
         "bias-scaled",
-        with_scores(lambda case: scaled_products(case) + _scale(case) * bias(case)).at(Q_K),
+        with_scores(lambda case: scaled_products(case) + _scale(case) * bias(case)),
         Writes(lambda case: with_bias(case, _scale(case) * bias(case)) if writes(case, "dbias") else {}),
     ),
-    idea("bias-multiplied", with_scores(lambda case: scaled_products(case) * bias(case)).at(Q_K)),
-    idea("bias-subtracted", with_scores(lambda case: scaled_products(case) - bias(case)).at(Q_K)),
+    idea("bias-multiplied", with_scores(lambda case: scaled_products(case) * bias(case))),
+    idea("bias-subtracted", with_scores(lambda case: scaled_products(case) - bias(case))),
     idea("bias-twice", with_scores(lambda case: scaled_products(case) + 2 * bias(case))),
     idea(
         "bias-outside-the-exponential",
@@ -108,7 +106,7 @@ BIAS_OF_SCORES = (
     ),
     idea("bias-outside-the-exponential/after-softmax", Writes(added_after)),
     idea("bias-after-the-maximum", merged(lambda s, b: s, lambda s, b, m: exp32(s + b - m))),
-    idea("bias-of-head-0", Writes(lambda case: with_bias(case, in_place(case)[:1])).at(BIAS)),
+    idea("bias-of-head-0", Writes(lambda case: with_bias(case, in_place(case)[:1]))),
     *(
         # Addresses of a denser bias than this one leave it, or they are right.
         idea(key, *(from_addresses(address) if address is _exchanged else (reaching(address),)))
@@ -116,7 +114,7 @@ BIAS_OF_SCORES = (
     ),
     idea("bias-of-the-first-tile", *from_addresses(_first_keys)),
     idea("bias-of-the-first-tile/queries", *from_addresses(_first_queries)),
-    idea("bias-transposed", Writes(lambda case: with_bias(case, transposed(case, in_place(case)))).at(BIAS)),
+    idea("bias-transposed", Writes(lambda case: with_bias(case, transposed(case, in_place(case))))),
     idea("bias-without-mask", reaching(lanes=lambda case, q, k: (q >= 0) & (k >= 0))),
     idea("bias-without-mask/queries", reaching(lanes=lambda case, q, k: (q >= 0) & (k < shape_of(case).n_k))),
     idea("bias-without-mask/queries", reaching(lanes=seen_lanes)),

@@ -61,7 +61,7 @@ def _seeing(seen: Entries, *, skipping: bool = True, wrong: Literal["causal", "f
 
 def _masked(seen: Entries, *, skipping: bool = True) -> Writes:
     """Return attention with another causal mask, as in `_seeing`."""
-    return _seeing(seen, skipping=skipping).at(Part.CAUSAL_MASK)
+    return _seeing(seen, skipping=skipping)
 
 
 def _in_both_loops(last: Key) -> tuple[Writes, Writes]:
@@ -83,9 +83,9 @@ def _unmasked_but_in(tiles: Entries) -> Writes:
     return _masked(lambda t: t.sees() | ~tiles(t))
 
 
-def _ending(end: Key, line: Part = Part.LOOP_END, wrong: Literal["causal", "full"] = "causal") -> Writes:
+def _ending(end: Key, wrong: Literal["causal", "full"] = "causal") -> Writes:
     """Return attention with a loop over keys that looks at the tiles before `end`, the last one whole."""
-    return _seeing(lambda t: t.sees() & (t.k < -(-end(t) // t.Bc) * t.Bc), wrong=wrong).at(line)
+    return _seeing(lambda t: t.sees() & (t.k < -(-end(t) // t.Bc) * t.Bc), wrong=wrong)
 
 
 def _ending_early(early: int) -> Writes:
@@ -95,12 +95,12 @@ def _ending_early(early: int) -> Writes:
 
 def _ending_early_without_mask(early: int) -> Writes:
     """Return attention with a loop over keys that ends `early` keys too soon in full launches."""
-    return _ending(lambda t: t.n_k - early, Part.LOOP_END_WITHOUT_MASK, wrong="full")
+    return _ending(lambda t: t.n_k - early, wrong="full")
 
 
 def _beginning(first: Key, wrong: Literal["causal", "all"]) -> Writes:
     """Return attention with a loop over keys that begins at the key `first`."""
-    return _seeing(lambda t: t.sees() & (t.k >= first(t)), wrong=wrong).at(Part.LOOP_BEGIN)
+    return _seeing(lambda t: t.sees() & (t.k >= first(t)), wrong=wrong)
 
 
 def _beginning_at_the_diagonal(wrong: Literal["causal", "all"]) -> tuple[Writes, ...]:
@@ -216,8 +216,8 @@ def _mean(v: Array, case: Case) -> Array:
 
 
 UNASKED = {  # by key of the idea
-    "causal-unasked": _unasked(ending_only=False).at(Part.CAUSAL_MASK),
-    "causal-unasked/end": _unasked(ending_only=True).at(Part.LOOP_END),
+    "causal-unasked": _unasked(ending_only=False),
+    "causal-unasked/end": _unasked(ending_only=True),
 }
 CAUSAL = (
     RETURNED_EARLY,

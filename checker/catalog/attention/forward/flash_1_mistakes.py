@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from checker.catalog.attention.forward.mistakes import Q_K_V, of_p
+from checker.catalog.attention.forward.mistakes import of_p
 from checker.catalog.attention.forward.models import (
     Outputs,
     Over,
@@ -150,13 +150,13 @@ VISITS = (
         visits(_visit(new_o=_inverse)).at(Part.INVERSE_FACTOR),
         visits(_visit(new_l=_inverse)).at(Part.INVERSE_FACTOR),
     ),
-    idea("accumulator-overwritten", visits(_visit(old_o=lambda l, a: 0.0 * l)).at(Q_K_V)),
-    idea("sum-of-last-tile", visits(_visit(old_l=lambda a: 0.0 * a)).at(Part.NORMALISER)),
-    idea("old-part-not-rescaled", *(visits(_added_as_it_is(new)).at(Part.ACCUMULATOR) for new in (_once, one))),
+    idea("accumulator-overwritten", visits(_visit(old_o=lambda l, a: 0.0 * l))),
+    idea("sum-of-last-tile", visits(_visit(old_l=lambda a: 0.0 * a))),
+    idea("old-part-not-rescaled", *(visits(_added_as_it_is(new)) for new in (_once, one))),
     idea("divided-twice", visits(_visit(divided=_squared))),
     idea("multiplied-by-the-sum", visits(_visit(divided=_inverse))),
     *of_p(partial(visits, _visit()), "mij", "the factors exp(mi - mi_new) and m itself"),
-    idea("max-of-last-tile", visits(_visit(), top=lambda m, m_tile: m_tile).at(Part.MAXIMUM)),
+    idea("max-of-last-tile", visits(_visit(), top=lambda m, m_tile: m_tile)),
     idea(
         "old-l-left-out",
         visits(_old_part(lambda l, a, b: a)),
@@ -181,18 +181,16 @@ VISITS = (
     ),
     idea(
         "new-part-rescaled-too",
-        visits(lambda o, l, a, b, l_j, pv: (a * (l * o + b * pv) / (a * l + b * l_j), a * l + b * l_j)).at(
-            Part.ACCUMULATOR
-        ),
+        visits(lambda o, l, a, b, l_j, pv: (a * (l * o + b * pv) / (a * l + b * l_j), a * l + b * l_j)),
     ),
-    idea("old-l-not-folded-back", visits(_visit(old_o=lambda l, a: a)).at(Part.ACCUMULATOR)),
+    idea("old-l-not-folded-back", visits(_visit(old_o=lambda l, a: a))),
     idea("new-part-not-rescaled", visits(_visit(new_o=one)), visits(_visit(new_l=one, new_o=one))),
-    idea("new-part-not-rescaled/sum", visits(_visit(new_l=one)).at(Part.NORMALISER)),
+    idea("new-part-not-rescaled/sum", visits(_visit(new_l=one))),
     idea("new-part-rescaled-twice", visits(_visit(new_l=_squared, new_o=_squared))),
     idea("new-part-rescaled-twice/sum", visits(_visit(new_l=_squared, new_o=_once))),
     idea("new-part-rescaled-twice/product", visits(_visit(new_l=_once, new_o=_squared))),
-    idea("old-part-not-rescaled/grown-maximum", visits(_visit(old_o=lambda l, a: l)).at(Part.ACCUMULATOR)),
-    idea("denominator-not-rescaled", visits(_visit(old_l=one)).at(Part.NORMALISER)),
+    idea("old-part-not-rescaled/grown-maximum", visits(_visit(old_o=lambda l, a: l))),
+    idea("denominator-not-rescaled", visits(_visit(old_l=one))),
     idea("denominator-not-rescaled/with-o", visits(_visit(old_l=one, old_o=lambda l, a: l))),
     idea("not-divided", visits(lambda o, l, a, b, l_j, pv: (a * o + b * pv, a * l + b * l_j))),
     idea("not-divided/by-its-own", visits(_visit(divided=one))),

@@ -9,7 +9,7 @@ import numpy as np
 
 from checker.catalog.attention.bounds import looked_at
 from checker.catalog.attention.dropped import dropped
-from checker.catalog.attention.forward.mistakes import Q_K_V, of_p
+from checker.catalog.attention.forward.mistakes import of_p
 from checker.catalog.attention.forward.models import (
     Outputs,
     Over,
@@ -172,9 +172,9 @@ OWN_SOFTMAX = (
 )
 OWN_VALUES = (_step(g=_by_own_sum), _step(g=_by_own_sum, e=_as_it_comes))
 RESCALED_TOO = {  # signs by what is said of them, as below
-    "new-part-rescaled-too": _step(g=_new_and_old, q=_new_and_old).at(Part.ACCUMULATOR),
-    "new-part-rescaled-too/product": _step(g=_new_and_old).at(Part.ACCUMULATOR),
-    "new-part-rescaled-too/sum": _step(q=_new_and_old).at(Part.NORMALISER),
+    "new-part-rescaled-too": _step(g=_new_and_old, q=_new_and_old),
+    "new-part-rescaled-too/product": _step(g=_new_and_old),
+    "new-part-rescaled-too/sum": _step(q=_new_and_old),
 }
 
 # Numbers are those of the lesson's example: the scores 1 3 | 2 5 of one query, and the values 10 20 | 30 40.
@@ -183,27 +183,27 @@ ACCUMULATION = (
     idea(
         "rescaled-by-the-inverse/normaliser", running(old_o=_same, old_l=inverse).at(Part.INVERSE_FACTOR, needed=True)
     ),
-    idea("accumulator-overwritten", running(old_o=lambda a: 0.0 * a).at(Q_K_V)),
-    idea("sum-of-last-tile", running(old_l=lambda a: 0.0 * a).at(Part.NORMALISER)),
+    idea("accumulator-overwritten", running(old_o=lambda a: 0.0 * a)),
+    idea("sum-of-last-tile", running(old_l=lambda a: 0.0 * a)),
     *of_p(running, "mi_new", "the factor exp(mi - mi_new), and mi in LSE,"),
     idea(
         "maximum-starts-too-high",
         *(
-            running(top=lambda m, m_tile, start=start: np.maximum(np.maximum(m, m_tile), start)).at(Part.MAX)  # type: ignore[misc]
+            running(top=lambda m, m_tile, start=start: np.maximum(np.maximum(m, m_tile), start))  # type: ignore[misc]
             for start in (0.0, *(start for start in FINITE if start >= -1e10))
         ),
     ),
-    idea("maximum-of-hidden-scores", running(hidden_too=True, p=lambda s, m: exp32(s - m)).at(Part.MAX)),
-    idea("max-of-last-tile", running(top=lambda m, m_tile: m_tile).at(Part.MAXIMUM)),
+    idea("maximum-of-hidden-scores", running(hidden_too=True, p=lambda s, m: exp32(s - m))),
+    idea("max-of-last-tile", running(top=lambda m, m_tile: m_tile)),
     idea("max-not-kept", running(kept_m=lambda m, m_new: m).at(Part.MAXIMUM_NOT_KEPT, needed=True)),
     idea("accumulator-in-half", running(in_half=True)),
-    idea("accumulator-not-rescaled", running(old_o=one).at(Part.ACCUMULATOR)),
-    idea("denominator-not-rescaled", running(old_l=one).at(Part.NORMALISER)),
+    idea("accumulator-not-rescaled", running(old_o=one)),
+    idea("denominator-not-rescaled", running(old_l=one)),
     idea("denominator-not-rescaled/with-o", running(old_l=one, old_o=one)),
     idea("new-part-not-rescaled", running(own=_same), running(own=lambda m: np.where(np.isinf(m), 0.0, m))),
     idea("divided-at-every-step", running(each=_or_one, last=one)),
     idea("divided-at-every-step/and-at-the-end", running(each=_or_one)),
-    idea("divided-twice", running(last=lambda l: _or_one(l) ** 2).at(Part.ACCUMULATOR)),
+    idea("divided-twice", running(last=lambda l: _or_one(l) ** 2)),
     idea("not-divided", running(last=one)),
     idea("softmax-of-each-tile", *OWN_SOFTMAX),
     idea("softmax-of-each-tile/values", *OWN_VALUES),

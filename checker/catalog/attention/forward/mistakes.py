@@ -24,7 +24,7 @@ from checker.catalog.attention.launch import shape_of, wide, writes
 from checker.catalog.attention.reference import bias, is_causal, scaled_products, scores, sees
 from checker.catalog.numbers import FINITE, LOG2_E, exp32, rounded
 from checker.course.case import Array, Case
-from checker.course.misconception import Access, Misconception, Part, Product, Raises, Unwritten, Writes
+from checker.course.misconception import Misconception, Part, Product, Raises, Unwritten, Writes
 from checker.course.words import Ideas
 
 idea = Ideas(__file__)
@@ -71,7 +71,7 @@ def _scaled(factor: Callable[[float, int], float]) -> Writes:
     def formula(s: Array, v: Array, case: Case) -> Outputs:
         return attention(rescaled(s, case, factor(float(case.scalars["scale"]), v.shape[-1])), v, case)
 
-    return from_scores(formula).at(Q_K)
+    return from_scores(formula)
 
 
 def _whole(s: Array, v: Array, case: Case) -> Outputs:
@@ -193,15 +193,19 @@ def of_p(model: Callable[..., Writes], m: str, others: str) -> tuple[Misconcepti
     """
     return (
         idea("p-in-half", model(p=lambda s, m: rounded(exp32(s - m))).at(Part.EXPONENTIAL_OF_SCORES)),
-        idea("scale-after-the-maximum", model(unscaled=lambda s, m, scale: exp32(scale * s - m)).at(Q_K), m=m),
+        idea(
+            "scale-after-the-maximum",
+            model(unscaled=lambda s, m, scale: exp32(scale * s - m)).at(Part.EXPONENTIAL_OF_SCORES),
+            m=m,
+        ),
         idea(
             "scale-after-the-maximum/difference",
-            model(unscaled=lambda s, m, scale: exp32(scale * (s - m))).at(Q_K),
+            model(unscaled=lambda s, m, scale: exp32(scale * (s - m))).at(Part.EXPONENTIAL_OF_SCORES),
             m=m,
             others=others,
         ),
-        idea("reduced-over-the-whole-tile", model(over="sum").at(Part.SUM)),
-        idea("reduced-over-the-whole-tile/maximum", model(over="max").at(Part.MAX)),
+        idea("reduced-over-the-whole-tile", model(over="sum")),
+        idea("reduced-over-the-whole-tile/maximum", model(over="max")),
         idea("reduced-over-the-whole-tile/both", model(over="both")),
     )
 
@@ -212,7 +216,7 @@ VECTORS = {"l": "the normaliser", "m": "the maximum", "lse": "LSE"}
 # scores 1 3 | 2 5 of one query, and the values 10 20 | 30 40.
 SCORES = (
     idea("v-from-k", from_scores(lambda s, v, case: attention(s, wide(case, "k"), case))),
-    idea("sign-reversed", Writes(lambda case: of_scores(case, rescaled(scores(case), case, -1.0), sees(case))).at(Q_K)),
+    idea("sign-reversed", Writes(lambda case: of_scores(case, rescaled(scores(case), case, -1.0), sees(case)))),
     idea("scores-in-half", Writes(lambda case: of_scores(case, rounded(scores(case)), sees(case))).at(Q_K)),
     idea("scale-on-the-output", from_scores(_scaled_output).at(Q_K)),
     idea("keys-compared-with-n-q", from_scores(_other_length)),
@@ -232,12 +236,12 @@ SCORES = (
     idea("whole-tiles-only/unwritten", Unwritten(_without_whole_tiles)),
     idea(
         "scores-transposed",
-        Writes(lambda case: of_scores(case, transposed(case, scaled_products(case)) + bias(case), sees(case))).at(Q_K),
+        Writes(lambda case: of_scores(case, transposed(case, scaled_products(case)) + bias(case), sees(case))),
     ),
     idea("only-one-head", from_scores(_of_head_0)),
     idea("only-one-head/k-and-v", Writes(lambda case: _with_keys_of_head_0(case))),
-    idea("only-one-head/v", Writes(lambda case: _with_keys_of_head_0(case, "v")).at(Access("v_ptr"))),
-    idea("only-one-head/k", Writes(lambda case: _with_keys_of_head_0(case, "k")).at(Access("k_ptr"))),
+    idea("only-one-head/v", Writes(lambda case: _with_keys_of_head_0(case, "v"))),
+    idea("only-one-head/k", Writes(lambda case: _with_keys_of_head_0(case, "k"))),
     idea("keys-and-values-exchanged", Writes(_keys_and_values_exchanged)),
     idea("k-not-transposed", Raises(_SIDES_OF_DOT, Q_K)),
     idea("dot-shapes-do-not-fit", Raises(_SIDES_OF_DOT, Q_K_V)),

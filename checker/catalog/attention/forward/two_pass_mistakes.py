@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from checker.catalog.attention.forward.mistakes import Q_K_V, of_p
+from checker.catalog.attention.forward.mistakes import of_p
 from checker.catalog.attention.forward.models import from_scores, one
 from checker.catalog.attention.forward.two_pass_models import (
     passes,
@@ -24,16 +24,16 @@ idea = Ideas(__file__)
 PASSES = (
     idea("keys-read-three-times", Moves(three_passes, products_too=True)),
     idea("rescaled-by-the-inverse", passes(old_l=lambda a: 1 / a).at(Part.INVERSE_FACTOR, needed=True)),
-    idea("accumulator-overwritten", passes(kept=0.0).at(Q_K_V)),
-    idea("sum-of-last-tile", passes(old_l=lambda a: 0.0 * a).at(Part.NORMALISER)),
+    idea("accumulator-overwritten", passes(kept=0.0)),
+    idea("sum-of-last-tile", passes(old_l=lambda a: 0.0 * a)),
     idea("sum-of-last-tile/both", passes(old_l=lambda a: 0.0 * a, top=lambda m, m_tile: m_tile)),
     *of_p(passes, "mi", "the factors exp(mi - mi_new)"),
     idea(
         "maximum-starts-too-high",
         passes(top=lambda m, m_tile: np.maximum(np.maximum(m, m_tile), 0.0)).at(Part.START_ABOVE, needed=True),
     ),
-    idea("maximum-of-hidden-scores", passes(hidden_too=True).at(Part.MAX)),
-    idea("max-of-last-tile", passes(top=lambda m, m_tile: m_tile).at(Part.MAXIMUM)),
+    idea("maximum-of-hidden-scores", passes(hidden_too=True)),
+    idea("max-of-last-tile", passes(top=lambda m, m_tile: m_tile)),
     idea("max-of-last-tile/pass-2", passes(weights=lambda t: exp32(t.s - t.last_m) / t.l)),
     idea("max-not-kept", passes(kept_m=lambda m, m_new: m).at(Part.MAXIMUM_NOT_KEPT, needed=True)),
     idea("keys-not-advanced", passes(stale=-1)),
@@ -48,9 +48,9 @@ PASSES = (
     idea("scale-in-one-pass", passes(first=unscaled_scores)),
     idea("scale-in-one-pass/pass-2", passes(second=unscaled_scores)),
     idea("tail-hidden-in-one-pass", passes(second=scores_with_tail)),
-    idea("denominator-not-rescaled", passes(old_l=one).at(Part.NORMALISER)),
-    idea("new-part-not-rescaled", passes(own=True).at(Part.NORMALISER)),
-    idea("new-part-rescaled-too", passes(new_too=True).at(Part.NORMALISER)),
+    idea("denominator-not-rescaled", passes(old_l=one)),
+    idea("new-part-not-rescaled", passes(own=True)),
+    idea("new-part-rescaled-too", passes(new_too=True)),
     idea(
         "block-local",
         passes(weights=lambda t: t.own / t.own.sum(axis=-1, keepdims=True)),

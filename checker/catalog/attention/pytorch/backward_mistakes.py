@@ -7,7 +7,6 @@ from checker.catalog.attention.backward import operands as backward_operands
 from checker.catalog.attention.backward.mistakes import MISTAKES
 from checker.catalog.attention.backward.operands import (
     EXCHANGED,
-    MADE_OF,
     OPERANDS,
     OPERANDS_OF_DP,
     VARIANTS,
@@ -19,7 +18,7 @@ from checker.catalog.attention.pytorch import mistakes as pytorch_mistakes
 from checker.catalog.attention.pytorch import models as takes
 from checker.catalog.attention.pytorch.backward import as_in_kernels
 from checker.catalog.attention.pytorch.mistakes import MEMORY_AND_WORK
-from checker.course.misconception import Misconception, Product, Sign, Writes, chosen
+from checker.course.misconception import Misconception, Sign, Writes, chosen
 from checker.course.words import Ideas
 
 idea = Ideas(__file__, backward_mistakes.idea, backward_operands.idea, pytorch_mistakes.idea)
@@ -66,7 +65,7 @@ OF_DELTA_AND_DS = (
     *(
         idea(
             f"wrong-operand/dp-{place.lower()}",
-            as_in_kernels(dp_from(one, other).at(Product(frozenset({f"{one}_ptr", f"{other}_ptr"}))), "dq", "dk"),
+            as_in_kernels(dp_from(one, other), "dq", "dk"),
             operand=what,
         )
         for what, place, one, other in (*OPERANDS_OF_DP, ("O", "dO", "o", "v"))
@@ -113,10 +112,7 @@ OF_GRADIENTS = (
     *(
         idea(
             f"wrong-operand/{name}-{place.lower()}",
-            *(
-                as_in_kernels(with_operands(name, x, of).at(Product(MADE_OF[tile] | {f"{of}_ptr"})), name)
-                for x in VARIANTS.get(tile, (tile,))
-            ),
+            *(as_in_kernels(with_operands(name, x, of), name) for x in VARIANTS.get(tile, (tile,))),
             operand=what,
         )
         for name, what, place, tile, of in EXCHANGED

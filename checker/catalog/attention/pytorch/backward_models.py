@@ -36,7 +36,7 @@ from checker.catalog.attention.pytorch.backward import as_in_kernels
 from checker.catalog.attention.pytorch.models import reshaped_k, seen_in_each_tile
 from checker.catalog.attention.reference import offset, scores, sees, visible
 from checker.course.case import Array, Case
-from checker.course.misconception import Part, Writes
+from checker.course.misconception import Writes
 
 ALL = "dq", "dk", "dv"
 Change = Callable[[Case, Array], Array]  # (case, P or dS) → what is left of it
@@ -80,7 +80,7 @@ def _with_mask(seen: Callable[[Case], Array]) -> tuple[Writes, Writes]:
         def p(case: Case) -> Array:
             return p_of(case, scores(case), lse_of(case), seen(case) & (looked_at(case) | (not skipping)))
 
-        return as_in_kernels(from_p(p).at(Part.CAUSAL_MASK), causal=True)
+        return as_in_kernels(from_p(p), causal=True)
 
     return signs(True), signs(False)
 

@@ -180,29 +180,21 @@ def _shared(how: Callable[[Array], Array], x: Array, rows: Array) -> Array:
 MAXIMUM_OF_HIDDEN = as_in_the_family(Writes(_maximum_of_hidden))
 HIDDEN_AS_ZERO = as_in_the_family(Writes(_hidden_as_zero))
 MASK_OF_EACH_TILE, KEYS_FROM_ZERO, QUERIES_FROM_ZERO = (
-    tuple(
-        as_in_the_family(Writes(_mask_of_each_tile(shifted, queries, keys)).at(Part.CAUSAL_MASK))
-        for shifted in (True, False)
-    )
+    tuple(as_in_the_family(Writes(_mask_of_each_tile(shifted, queries, keys))) for shifted in (True, False))
     for queries, keys in ((True, True), (False, True), (True, False))
 )
 RESHAPED = as_in_the_family(Writes(_reshaped))
 SOFTMAX_OF_EACH_TILE = tuple(as_in_the_family(from_scores(_softmax_of_each_tile(mean))) for mean in (False, True))
 MEAN_OF_V = as_in_the_family(from_scores(_mean_of_v))
-OFFSET_REVERSED = tuple(
-    as_in_the_family(Writes(_offset_reversed(skipping)).at(Part.CAUSAL_MASK)) for skipping in (False, True)
-)
+OFFSET_REVERSED = tuple(as_in_the_family(Writes(_offset_reversed(skipping))) for skipping in (False, True))
 INVERSE_FACTORS = tuple(
     as_in_the_family(sign.at(Part.INVERSE_FACTOR, needed=True))
     for sign in (running(old_o=inverse, old_l=inverse), running(old_o=inverse), running(old_l=inverse))
 )
 SUM_OF_SOFTMAXES = as_in_the_family(running(p=_sum_of_softmaxes))
-STATE_ACROSS_KEYS = tuple(
-    as_in_the_family(from_scores(_state_across_keys(what)).at(part))
-    for what, part in (("maximum", Part.MAX), ("sum", Part.SUM))
-)
+STATE_ACROSS_KEYS = tuple(as_in_the_family(from_scores(_state_across_keys(what))) for what in ("maximum", "sum"))
 LSE_OF_LAST_TILE = as_in_the_family(from_scores(_lse_of_last_tile))
-MAXIMUM_FORGOTTEN = as_in_the_family(from_scores(_maximum_forgotten).at(Part.MAXIMUM))
+MAXIMUM_FORGOTTEN = as_in_the_family(from_scores(_maximum_forgotten))
 EPSILON = tuple(as_in_the_family(running(last=partial(np.add, 10.0**-digits))) for digits in range(2, 6))
 OVER_EVERYTHING = tuple(as_in_the_family(from_scores(_over_everything(what))) for what in ("maximum", "sum"))
 
