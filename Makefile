@@ -50,7 +50,7 @@ else
 endif
 
 # Without Triton itself, whose Python files a check fetches.
-light = $(or $(filter 1,$(LIGHT)),$(filter Darwin,$(shell uname -s)))
+light = $(or $(filter 1,$(LIGHT)),$(if $(VENV),,$(wildcard .venv/light.txt)),$(filter Darwin,$(shell uname -s)))
 
 check_size = $(if $(light),about 120 MB on disk,about 800 MB on disk, 220 MB to download)
 plot_size  := about 80 MB on disk
@@ -67,6 +67,8 @@ checker = PYTHONPATH="$$PWD" "$(bin)/python" -m checker
 # What bench and train call once there is something to draw.
 drawing = $(if $(VENV),,CHECKER_INSTALL_MATPLOTLIB="make -s .venv/.layer-plot")
 friendly = || { status=$$?; test $$status -eq 4 || exit $$status; }
+# A page of a refused kernel is what was asked for, too.
+drawn = || { status=$$?; test $$status -eq 4 || test $$status -eq 1 || exit $$status; }
 
 .PHONY: help ready check watch hint predict progress reset lab torch step own trace bench compiled train doctor clean needs-check needs-lab needs-torch
 
@@ -101,13 +103,13 @@ lab: $(call layer,lab) ## the notebooks in JupyterLab (LAB="--no-browser …": o
 torch: $(call layer,torch) ## PyTorch, for the puzzles that are written in it
 
 step: $(call layer,check) ## step through your kernel of PUZZLE=p6, line by line (PROGRAM=1, SIZE="words of a launch's name")
-	@$(checker) step $(call argument,PUZZLE) $(call option,--file,FILE) $(call option,--program,PROGRAM) $(call option,--size,SIZE) $(friendly)
+	@$(checker) step $(call argument,PUZZLE) $(call option,--file,FILE) $(call option,--program,PROGRAM) $(call option,--size,SIZE) $(drawn)
 
 own: $(call layer,check) $(call layer,torch) ## check your own softmax or attention, FILE=my_attention.py, whatever its signature
 	@$(checker) own $(call argument,FILE)
 
 trace: $(call layer,check) ## draw which tiles PUZZLE=p5 loads and stores, in which order
-	@$(checker) trace $(call argument,PUZZLE) $(call option,--file,FILE) $(friendly)
+	@$(checker) trace $(call argument,PUZZLE) $(call option,--file,FILE) $(drawn)
 
 bench: $(call layer,check) ## time PUZZLE=p6 on a GPU beside its peers and the roofline; without a GPU, predict
 	@$(drawing) $(checker) bench $(call argument,PUZZLE) $(call option,--file,FILE) $(if $(EVERY),--every) $(friendly)

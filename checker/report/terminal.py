@@ -22,12 +22,17 @@ from checker.report.screen import Commands, Prose
 
 def headline(verdict: Verdict) -> Text:
     """One line: sign, word, score."""
-    styles = {"✓": "bold green", "○": "bold cyan", "!": "bold magenta", "✗": "bold red"}
-    sign = words.sign(verdict.status)
-    line = Text(f"{sign} {words.plain(verdict)}", style=styles[sign])
+    line = _ended(verdict)
     if points := words.points(verdict):
         line.append(f"  {points}", style="default")
     return line
+
+
+def _ended(verdict: Verdict) -> Text:
+    """Return how a check ended: sign and word."""
+    styles = {"✓": "bold green", "○": "bold cyan", "!": "bold magenta", "✗": "bold red"}
+    sign = words.sign(verdict.status)
+    return Text(f"{sign} {words.plain(verdict)}", style=styles[sign])
 
 
 def show(console: Console, verdict: Verdict) -> None:
@@ -50,10 +55,12 @@ def blocks_of(finding: Finding) -> RenderableType:
 def overview(verdicts: Iterable[Verdict]) -> RenderableType:
     """One line per puzzle."""
     table = Table.grid(padding=(0, 2))
+    for whole in (True, False, False, True, False):  # points are in one line
+        table.add_column(no_wrap=whole, overflow="fold")
     for verdict in map(translated, verdicts):
-        table.add_row(
-            f"{verdict.puzzle}", verdict.title, headline(verdict), Text(words.first_finding(verdict), style="dim")
-        )
+        finding = Text(words.first_finding(verdict), style="dim")
+        points = f"{verdict.earned}/{verdict.possible}" if words.points(verdict) else ""
+        table.add_row(f"{verdict.puzzle}", verdict.title, _ended(verdict), points, finding)
     return table
 
 

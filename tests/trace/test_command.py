@@ -58,7 +58,7 @@ def test_in_chinese_too_and_a_launch_is_known_by_either_name(tmp_path: Path, mon
     monkeypatch.setenv("LANGUAGE", CHINESE)
     file = str(named("p4_padding_counted").write(tmp_path))
     said = typed("step", "4", "--file", file, cwd=tmp_path).stdout
-    assert "它在这里第一次与参考解答不同。" in said
+    assert "它在这里第一次与参考解法不同。" in said
     listed = typed("step", "4", "--file", file, "--size", "nonsense", cwd=tmp_path).stderr
     name = next(line.strip() for line in listed.split("\n") if "x" in line and line.startswith("  "))
     assert has_wide(name)
