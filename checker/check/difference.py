@@ -15,6 +15,7 @@ from checker.box.protocol.results import LaunchResult
 from checker.box.protocol.steps import MOST_STEPS
 from checker.course.case import Case
 from checker.course.puzzle import Puzzle
+from checker.course.text import Text
 from checker.course.verdict import Finding, Status
 from checker.judge.asked import launch_of
 from checker.judge.difference.comparison import MOST_TRIED, Compared, compared, is_right
@@ -22,7 +23,6 @@ from checker.judge.difference.recordings import cases_of, recordings
 from checker.judge.difference.taps import tapped
 from checker.judge.difference.told import to_tell, told
 from checker.judge.evidence import Locator
-from checker.judge.text.roles import Code
 from checker.submission.extract import Program
 
 OF_VALUES = frozenset({Status.WRONG, Status.NOT_A_NUMBER})
@@ -67,7 +67,7 @@ def _compared(puzzle: Puzzle, program: Program, kernel: str, known: Mapping[int,
     if len(results) < len(cases):
         return None
     launches = [(case, recorded[case.name], results[n]) for n, case in enumerate(cases)]
-    return compared(puzzle, program.source, Code(program.kernels[kernel]), launches)
+    return compared(puzzle, program.source, Text(program.kernels[kernel]), launches)
 
 
 def _telling(cases: list[Case], known: Mapping[int, bool]) -> list[Case]:

@@ -21,6 +21,7 @@ from checker.box.protocol.records import STORE
 from checker.box.protocol.results import KernelError, LaunchResult
 from checker.catalog.attention.bounds import keys_seen
 from checker.catalog.attention.pytorch.autograd import FORWARD, family
+from checker.catalog.lines import accumulator, causal_mask, normaliser
 from checker.catalog.own import attention, attention_ideas, softmax
 from checker.catalog.own.given import Given
 from checker.catalog.own.task import OTHER_STRIDES, PAST_THE_END, STOPS, Task
@@ -28,9 +29,10 @@ from checker.check.terms import Outcome, Terms
 from checker.course.case import Case
 from checker.course.claims import Claims
 from checker.course.clean import cleaned
-from checker.course.misconception import Misconception, Part, Raises, Writes
+from checker.course.misconception import Misconception, Raises, Writes
 from checker.course.puzzle import Draw
 from checker.course.status import Misuse
+from checker.course.text import Text
 from checker.course.verdict import Finding, PropertyResult, Run, Status, Verdict, Where
 from checker.judge import triton_errors
 from checker.judge.asked import launch_of
@@ -42,7 +44,6 @@ from checker.judge.launches import as_launched, refused_launches
 from checker.judge.models import Models
 from checker.judge.naming import ideas
 from checker.judge.overwork import overworked
-from checker.judge.text.roles import Code
 from checker.judge.wrong import wrong_outputs
 from checker.submission.read import Submission
 from checker.submission.whole import Whole, whole
@@ -54,9 +55,9 @@ USUAL = 64
 OTHERS = 4  # times what is enough for the course's own functions
 # A file has no solution beside it, so the lines of these are looked for in its text.
 LINES = {
-    "accumulator-not-rescaled": Part.ACCUMULATOR,
-    **dict.fromkeys(("denominator-not-rescaled", "sum-of-last-block", "sum-of-last-tile"), Part.NORMALISER),
-    **dict.fromkeys(("causal-off-by-one", "causal-offset-reversed", "causal-top-left"), Part.CAUSAL_MASK),
+    "accumulator-not-rescaled": accumulator,
+    **dict.fromkeys(("denominator-not-rescaled", "sum-of-last-block", "sum-of-last-tile"), normaliser),
+    **dict.fromkeys(("causal-off-by-one", "causal-offset-reversed", "causal-top-left"), causal_mask),
 }
 _NOTHING = ast.parse("def nothing(): pass").body[0]
 
@@ -197,7 +198,7 @@ class _Own:
         """Those that explain one of the smallest calls that went wrong: to ask all ideas of all calls takes minutes."""
         items = []
         for kernel in task.kernels:
-            code = Code(self._code(kernel.name, evidence))
+            code = Text(self._code(kernel.name, evidence))
             own = [one for one in evidence if one.case.kernel == kernel.name and one.result and one.case.telling]
             wrong = (
                 wrong_outputs(one.case, task.expected(one.case), one.result, code)

@@ -15,68 +15,17 @@ import numpy as np
 import numpy.typing as npt
 
 from checker.course.case import Array, Case
+from checker.course.text import Line
 from checker.course.verdict import Traffic
 
 Mask = npt.NDArray[np.bool_]
 
 
-class Part(Enum):
-    """The part that a line plays in a kernel: what a report points at, whatever things are called in the text."""
+class Load(Enum):
+    """A load that is looked at, as the launch tells."""
 
-    LOAD = "a load whose masked lanes could count, or else the last load"
-    PADDING = "a load whose masked lanes could count"
-    START_ABOVE = "a start of the running maximum that is not -inf"
-    MINIMUM = "a minimum in a loop"
-    NORMALISER = "the sum of exponentials"
-    ACCUMULATOR = "the sum of products"
-    EXPONENTIAL_OF_SCORES = "the exponential of what a product was put into"
-    UNSHIFTED_EXPONENTIAL = "an exponential of something from which no maximum was subtracted"
-    INVERSE_FACTOR = "a factor exp(new maximum - old one)"
-    LOAD_OF_MINUS_INFINITY = "a load whose masked lanes hold -inf"
-    K_OF_MINUS_INFINITY = "a load from K whose masked lanes hold -inf, the first if there are several"
-    SWAPPED_BRANCHES = "tl.where that keeps the padding"
-    CAUSAL_MASK = "a comparison of queries with keys"
-    ELEMENTWISE = "a product, element by element, of what was loaded from two tensors"
-    REDUCED_ALONG_0 = "a reduction along axis 0, in a loop"
-    MAXIMUM_NOT_KEPT = "a new maximum in a loop, if the one that it is compared with never changes"
-    CAST_TO_HALF = "a conversion to fp16 or bf16, by name"
-    KEYS_AS_ROWS = "scores hidden by a comparison that has the keys down its rows"
-    ZEROED_PADDING = "tl.where that makes 0 of padding, of which an exponential is taken"
-    ZEROED_INFINITY = "tl.where that makes 0 of -inf in what was loaded"
-    MAX_OF_EXPONENTIALS = "the largest exponential"
-    EXPONENTIALS_BY_LANE = "exponentials that a loop adds up, each lane for itself"
-    RATIO_OF_EXPONENTIALS = "one exponential divided by another one, or multiplied by one, in a loop"
-    SUM_STARTED_IN_LOOP = "a sum of exponentials that begins again in each iteration"
-    START_TIMES_STEP = "a product of a loop's variable and the loop's step"
-    BEGINNING_ADDED = "what a loop begins at, added to something in it"
-    RANGE_TO_BLOCK = "a loop that ends at the length of a block"
-    OTHER_AXIS = "a question for the number of the program along another axis than 0"
-    RESHAPE = "a change of shape that keeps the order of elements"
-    INVERTED_MASK = "a mask that is true past the end"
-    LANES_AGAINST_N = "lanes that are compared with n"
-    CHANGED_FIRST = "a line that adds to a name to which nothing was assigned before"
-    CARRIED_ON = "positions that a loop moves on, and a later one uses without setting them back"
-    PAIR = "several names for what one reduction gives"
-    TIMES_N = "a product with n"
-    LANES_AGAINST_REST = "lanes that are compared with what is left of n"
-
-
-@dataclass(frozen=True)
-class Product:
-    """The line of the one tl.dot that multiplies what was computed from just these tensors."""
-
-    of: frozenset[str]  # parameters
-
-
-@dataclass(frozen=True)
-class Access:
-    """The line of the one load from a tensor, or of the one store to it."""
-
-    tensor: str  # a parameter
-    store: bool = False
-
-
-Line = Part | Product | Access
+    LAST = "one whose masked lanes could count, or else the last one"
+    PADDED = "one whose masked lanes could count"
 
 
 @dataclass(frozen=True)
@@ -94,10 +43,10 @@ class Writes:
     """What the kernel writes: `outputs(case)`, in float64, of the outputs that the idea is about."""
 
     outputs: Callable[[Case], Mapping[str, Array]]
-    line: Line | None = None  # to look at; None: where the wrong output is stored
+    line: Line | Load | None = None  # to look at; None: where the wrong output is stored
     needs_line: bool = False  # the outputs alone could be another mistake's: the text must have that line
 
-    def at(self, line: Line, needed: bool = False) -> Writes:
+    def at(self, line: Line | Load, needed: bool = False) -> Writes:
         """The same outputs, with a line to look at."""
         return replace(self, line=line, needs_line=needed)
 
@@ -108,7 +57,7 @@ class Unwritten:
 
     elements: Callable[[Case], Mapping[str, Mask]]
     shared: bool = False  # programs meet in the elements that are written
-    line: Part | None = None  # the text must have this line, which is the one to look at
+    line: Line | None = None  # the text must have this line, which is the one to look at
 
     def recognises(self, case: Case, missing: Mapping[str, Mask]) -> bool:
         """Whether the launch left out just these elements, and some of each output."""
@@ -122,7 +71,7 @@ class Reaches:
     """What the kernel accesses: `accesses(case, program)` has each access that could be the first to be refused."""
 
     accesses: Callable[[Case, int], Sequence[Reach]]
-    line: Part | None = None  # the text must have this line
+    line: Line | None = None  # the text must have this line
 
     def recognises(self, case: Case, program: int, refused: Reach) -> bool:
         """Whether the access that was refused is one of these."""
@@ -131,7 +80,7 @@ class Reaches:
 
 @dataclass(frozen=True)
 class Raises:
-    """What Triton says of the kernel: `message` is found in it; `at`: of a line that plays this part."""
+    """What Triton says of the kernel: `message` is found in it; `at`: of such a line."""
 
     message: re.Pattern[str]
     at: Line | None = None

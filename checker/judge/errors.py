@@ -10,12 +10,12 @@ from checker.box.protocol.results import KernelError
 from checker.course.case import Case
 from checker.course.misconception import Raises
 from checker.course.puzzle import Puzzle
+from checker.course.text import Text
 from checker.course.verdict import Finding, Status, Where
 from checker.judge import pytorch_errors, triton_errors
 from checker.judge.evidence import Locator, first_of_each, grid_position
 from checker.judge.general import finding
 from checker.judge.naming import Idea, cover, ideas
-from checker.judge.text.roles import Code
 from checker.judge.text.shapes import clash
 
 SHAPES = "shapes-do-not-fit"  # what is said of blocks that cannot be combined
@@ -44,11 +44,11 @@ class Raised:
         return where(self.error.line, case=self.case, program=grid_position(self.case, self.error.program))
 
 
-def name_errors(puzzle: Puzzle, raised: list[Raised], where: Locator, code: Code) -> Iterator[Finding]:
+def name_errors(puzzle: Puzzle, raised: list[Raised], where: Locator, code: Text) -> Iterator[Finding]:
     """Findings for what the kernel raised."""
 
     def recognises(sign: Raises, item: Raised) -> bool:
-        in_line = sign.at is None or code.plays(sign.at, item.error.line)
+        in_line = sign.at is None or code.has(sign.at, item.error.line)
         return in_line and sign.recognises(item.error.message)
 
     language = "PyTorch" if puzzle.pytorch else "Triton"

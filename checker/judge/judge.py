@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 
 from checker.course.case import Case
 from checker.course.puzzle import Puzzle
+from checker.course.text import Text
 from checker.course.verdict import Finding, Held, PropertyResult, Status, Traffic
 from checker.judge.evidence import Evidence, Locator, counted
 from checker.judge.footprint import held
 from checker.judge.kernel import judge_kernel
-from checker.judge.text.roles import Code
 from checker.judge.traffic import remarks, total
 from checker.judge.wrong import MOST_EXAMPLES
 
@@ -43,7 +43,7 @@ def judge(
     made = Judgement()
     for kernel in puzzle.kernels:
         own = [e for e in evidence if e.case.kernel == kernel.name]
-        seen, findings = judge_kernel(puzzle, own, where, Code(kernels[kernel.name]))
+        seen, findings = judge_kernel(puzzle, own, where, Text(kernels[kernel.name]))
         if not (kernel.launches and made.findings):  # a function that runs on what those before it have left
             made.findings = _joined(made.findings, findings, kernel.name)
         made.failed |= seen.failed

@@ -9,6 +9,7 @@ import numpy as np
 
 from checker.course.case import Case
 from checker.course.puzzle import Puzzle
+from checker.course.text import Text
 from checker.course.verdict import Finding, Status
 from checker.judge.asked import runs_of
 from checker.judge.error_map import error_map
@@ -30,7 +31,6 @@ from checker.judge.notes import Left, Loss, Note, WrittenTwice, findings
 from checker.judge.overwork import overwork_finding, overworked
 from checker.judge.precision import losses, most_telling
 from checker.judge.refusals import Refused, name_refusals
-from checker.judge.text.roles import Code
 from checker.judge.traffic import named_findings, traffic_findings
 from checker.judge.values import name_wrong
 from checker.judge.wrong import Wrong, wrong_outputs
@@ -52,7 +52,7 @@ class Seen:
     overwork: list[Finding] = field(default_factory=list)  # of the first launch that was ended, if nothing explains it
 
 
-def judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator, code: Code) -> tuple[Seen, list[Finding]]:
+def judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator, code: Text) -> tuple[Seen, list[Finding]]:
     """What was seen of a kernel, and the findings on it: those that say what is wrong before those that say where."""
     seen = _collected(puzzle, evidence, where, code)
     found = _explained(puzzle, seen, evidence, where, code)
@@ -62,7 +62,7 @@ def judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator, code:
     return seen, [_with_reason(_with_map(finding, seen.wrong), cases) for finding in (*named, *located)]
 
 
-def _collected(puzzle: Puzzle, evidence: list[Evidence], where: Locator, code: Code) -> Seen:
+def _collected(puzzle: Puzzle, evidence: list[Evidence], where: Locator, code: Text) -> Seen:
     """What was seen in each case."""
     seen = Seen()
     for one in evidence:
@@ -101,7 +101,7 @@ def _collected(puzzle: Puzzle, evidence: list[Evidence], where: Locator, code: C
     return seen
 
 
-def _wrong_with(puzzle: Puzzle, one: Evidence, where: Locator, code: Code, seen: Seen) -> str:
+def _wrong_with(puzzle: Puzzle, one: Evidence, where: Locator, code: Text, seen: Seen) -> str:
     """What is wrong with a launch that ran to its end, in a few words; nothing if it is right."""
     assert one.result is not None
     notes: list[Note] = memory_notes(one, where) or _differing_runs(one, where)
@@ -120,7 +120,7 @@ def _wrong_with(puzzle: Puzzle, one: Evidence, where: Locator, code: Code, seen:
     return notes[0].finding.title if notes else ""
 
 
-def _explained(puzzle: Puzzle, seen: Seen, evidence: list[Evidence], where: Locator, code: Code) -> list[Finding]:
+def _explained(puzzle: Puzzle, seen: Seen, evidence: list[Evidence], where: Locator, code: Text) -> list[Finding]:
     """Findings on what was seen, in the cases that are worth a diagnosis; one thing at a time."""
     heard = _heard(seen, evidence)
     memory = first_of_each([note for note in seen.memory if note.case in heard], lambda note: note.finding.id)

@@ -9,8 +9,9 @@ import numpy.typing as npt
 
 from checker.box.protocol.records import IN_STORE
 from checker.course.case import Array, Axis, Case, Role
-from checker.course.misconception import Part
+from checker.course.text import Assignment, Text
 from checker.course.verdict import Finding, Status
+from checker.course.written import having
 from checker.judge.errors import PRINT_HINT
 from checker.judge.evidence import Locator, element_name, has_columns, listed, tensor_name
 from checker.judge.factors import SMALL_ERROR, one_factor
@@ -95,10 +96,15 @@ def _rounded(items: list[Wrong]) -> Finding | None:
     )
 
 
+def _casts(code: Text) -> list[Assignment]:
+    """Conversions to fp16 or bf16, by name: none to another tensor's type."""
+    return having(code.assignments, "tl.float16", "tl.bfloat16")
+
+
 def _made_of_rounded(items: list[Wrong], where: Locator) -> Finding | None:
     """The finding on fp32 results that are off by what a conversion to 16 bits in the kernel's text loses."""
     item = items[0]
-    line = item.code.line_of(Part.CAST_TO_HALF, item.store_line)
+    line = item.line_of(_casts)
     finite = [i for i in items if not _overflows(i)]
     if line is None or not finite or not all(_nearly(i, n, LOST_IN_BF16) for i in finite for n in i.wrong):
         return None
@@ -106,7 +112,7 @@ def _made_of_rounded(items: list[Wrong], where: Locator) -> Finding | None:
     return finding(
         "fp32-rounded-on-the-way",
         Status.WRONG,
-        item.place(where, Part.CAST_TO_HALF),
+        item.place(where, _casts),
         item.examples(name)[:2],
         named=False,
         tensor=tensor_name(name),

@@ -14,6 +14,7 @@ from checker.box.protocol.results import AccessLog, LaunchResult, marked
 from checker.course.case import Case, Role
 from checker.course.misconception import Unwritten
 from checker.course.puzzle import Puzzle
+from checker.course.text import Text
 from checker.course.verdict import Finding, Status, Where
 from checker.judge.evidence import (
     Evidence,
@@ -27,7 +28,6 @@ from checker.judge.evidence import (
 from checker.judge.general import finding
 from checker.judge.naming import explaining_all, ideas
 from checker.judge.notes import Left, Note, WrittenTwice
-from checker.judge.text.roles import Code
 
 
 def memory_notes(evidence: Evidence, where: Locator) -> list[Note]:
@@ -166,7 +166,7 @@ def _never_written(case: Case, result: LaunchResult, where: Locator) -> Iterator
         )
 
 
-def name_gaps(puzzle: Puzzle, notes: list[Note], evidence: list[Evidence], where: Locator, code: Code) -> list[Note]:
+def name_gaps(puzzle: Puzzle, notes: list[Note], evidence: list[Evidence], where: Locator, code: Text) -> list[Note]:
     """The notes, gaps by the name of the misconception that leaves out just this.
 
     It must be so in every launch in which something was left out: a tail looks like a block if there are two of them.
@@ -184,12 +184,16 @@ def name_gaps(puzzle: Puzzle, notes: list[Note], evidence: list[Evidence], where
     def named(note: Note) -> Note:
         if not isinstance(note, Left):
             return note
-        candidates = ideas(puzzle.misconceptions, Unwritten, lambda s: s.shared == note.shared and code.has(s.line))
+
+        def possible(sign: Unwritten) -> bool:
+            return sign.shared == note.shared and (sign.line is None or bool(sign.line(code)))
+
+        candidates = ideas(puzzle.misconceptions, Unwritten, possible)
         idea = explaining_all(candidates, gaps, lambda sign, gap: sign.recognises(*gap))
         if idea is None:
             return note
-        seen, part = note.finding, idea.signs[0].line
-        place = where(code.last_line(part), cases[seen.where.case_id]) if part else seen.where
+        seen, found = note.finding, idea.signs[0].line
+        place = where(max(one.line for one in found(code)), cases[seen.where.case_id]) if found else seen.where
         return replace(note, finding=idea.finding(seen.status, place, seen.examples))
 
     return [named(note) for note in notes]

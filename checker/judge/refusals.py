@@ -9,10 +9,10 @@ from checker.box.protocol.results import Refusal
 from checker.course.case import AxisKind, Case
 from checker.course.misconception import Reach, Reaches
 from checker.course.puzzle import Puzzle
+from checker.course.text import Text
 from checker.course.verdict import Finding, Status
 from checker.judge.evidence import Locator, element_name, first_of_each, grid_position, program_name, tensor_name
 from checker.judge.naming import cover, ideas
-from checker.judge.text.roles import Code
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,11 +30,11 @@ class Refused:
         return sign.recognises(self.case, seen.program, Reach(seen.store, seen.tensor, seen.lowest, seen.highest))
 
 
-def name_refusals(puzzle: Puzzle, refused: list[Refused], where: Locator, code: Code) -> Iterator[Finding]:
+def name_refusals(puzzle: Puzzle, refused: list[Refused], where: Locator, code: Text) -> Iterator[Finding]:
     """Findings for accesses outside a tensor. A name hides all others: of one column, wrong addresses look alike."""
     if not refused:
         return  # which lines a kernel has takes longer to say than everything else here
-    candidates = ideas(puzzle.misconceptions, Reaches, lambda sign: code.has(sign.line))
+    candidates = ideas(puzzle.misconceptions, Reaches, lambda sign: sign.line is None or bool(sign.line(code)))
     named, rest = cover(candidates, refused, lambda sign, item: item.recognised_by(sign), 1)
     for idea, items in named:
         general = refusal_finding(items[0], where)

@@ -4,10 +4,30 @@ from __future__ import annotations
 
 import re
 
-from checker.course.misconception import Part, Raises
+from checker.course.misconception import Raises
+from checker.course.text import Assignment, Text, calls, names_in
 from checker.course.words import Ideas
 
 idea = Ideas(__file__)
+
+
+def _changed_first(code: Text) -> list[Assignment]:
+    """l += …, or l = l * … + …, with no line above that assigns l."""
+    assigned = {one.target: one.line for one in reversed(code.assignments)}
+    parameters = {a.arg for a in code.kernel.args.args}
+    return [
+        one
+        for one in code.assignments
+        if (one.adds or one.target in names_in(one.value)) and assigned[one.target] == one.line
+        if one.target not in parameters
+    ]
+
+
+def _pair(code: Text) -> list[Assignment]:
+    """values, indices = tl.max(…), as in PyTorch."""
+    reductions = [one for one in code.assignments if calls(one.value, "max", "min")]
+    return [one for one in reductions if sum(one.value is other.value for other in reductions) > 1]
+
 
 UNDEFINED = re.compile(r"is not defined|is not associated with a value|referenced before assignment")
 
@@ -27,7 +47,7 @@ COMMON = (
     ),
     idea(
         "maximum-without-its-place",
-        Raises(re.compile(r"is not iterable|iteration over a 0-d|values to unpack"), Part.PAIR),
+        Raises(re.compile(r"is not iterable|iteration over a 0-d|values to unpack"), _pair),
     ),
     idea("shape-is-a-tuple", Raises(re.compile(r"'(int|constexpr|tensor)' object is not iterable"))),
     idea("block-as-a-number", Raises(re.compile(r"only (0-dimensional|length-1|size-1) arrays can be converted"))),
@@ -61,7 +81,7 @@ COMMON = (
         "branches-differ",
         Raises(re.compile(r"Mismatched type for .* between then block|the (then|else) block redefines it")),
     ),
-    idea("no-first-value", Raises(UNDEFINED, Part.CHANGED_FIRST)),
+    idea("no-first-value", Raises(UNDEFINED, _changed_first)),
     idea("not-always-defined", Raises(UNDEFINED)),
     idea(
         "loop-bound-not-integer",

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from checker.course.case import Case
-from checker.course.misconception import Part, Undefined, Writes
+from checker.course.misconception import Load, Undefined, Writes
 from checker.course.puzzle import Puzzle
 from checker.course.verdict import Finding, Status
 from checker.judge.evidence import Locator, tensor_name
@@ -106,5 +106,5 @@ def _read_before_stored(item: Wrong, name: str, line: int, where: Locator) -> Fi
 
 def _undefined_lanes(puzzle: Puzzle, first: Wrong, where: Locator) -> Finding:
     if own := ideas(puzzle.misconceptions, Undefined):
-        return own[0].finding(first.status, first.place(where, Part.LOAD))
-    return finding("undefined-masked-lanes", first.status, first.place(where, Part.LOAD))
+        return own[0].finding(first.status, first.place(where, Load.LAST))
+    return finding("undefined-masked-lanes", first.status, first.place(where, Load.LAST))

@@ -12,13 +12,13 @@ import numpy.typing as npt
 from checker.box.protocol.records import LOAD, STORE
 from checker.box.protocol.results import LaunchResult
 from checker.course.case import Array, Case, Outputs, Role
-from checker.course.misconception import Line, Part
+from checker.course.misconception import Load
 from checker.course.puzzle import Expected
+from checker.course.text import Line, Text
 from checker.course.verdict import Status, Where
 from checker.judge.compare import agrees, wrong_elements
 from checker.judge.evidence import Locator, element_name, grid_position, tensor_name, written_tensors
 from checker.judge.memory import never_stored
-from checker.judge.text.roles import Code
 
 MOST_EXAMPLES = 5
 
@@ -43,7 +43,7 @@ class Wrong:
     last_load: int | None
     unwritten_load: tuple[str, int] | None  # an output that is loaded before the program has stored to it, and where
     padding_load: int | None  # the first load whose masked lanes could count
-    code: Code  # the kernel's
+    code: Text  # the kernel's
 
     @property
     def first(self) -> str:
@@ -62,13 +62,13 @@ class Wrong:
         nan = any(np.isnan(self.outputs[name][mask]).any() for name, mask in self.wrong.items())
         return Status.NOT_A_NUMBER if nan else Status.WRONG
 
-    def line_of(self, part: Line | None) -> int | None:
-        """The line that plays this part, if the kernel's text or the log can tell."""
-        if part is Part.LOAD:
-            return self.padding_load or self.last_load
-        if part is Part.PADDING:
-            return self.padding_load
-        return self.code.line_of(part, self.store_line) if part else None
+    def line_of(self, found: Line | Load | None) -> int | None:
+        """The line that is looked for, if the kernel's text or the log can tell."""
+        if found is None:
+            return None
+        if isinstance(found, Load):
+            return self.padding_load or (self.last_load if found is Load.LAST else None)
+        return self.code.line_of(found, self.store_line)
 
     @property
     def store_line(self) -> int | None:
@@ -80,12 +80,12 @@ class Wrong:
         stored = self.stored[name]
         return stored.line if stored else None
 
-    def place(self, where: Locator, part: Line | None = None, of: Collection[str] = ()) -> Where:
+    def place(self, where: Locator, found: Line | Load | None = None, of: Collection[str] = ()) -> Where:
         """The line to look at: the one at fault where that is known, else where the wrong output is stored.
 
         `of`: the outputs that it is about, if not all.
         """
-        name, line = next((name for name in self.wrong if name in of), self.first), self.line_of(part)
+        name, line = next((name for name in self.wrong if name in of), self.first), self.line_of(found)
         role = "" if line else f"where {tensor_name(name)} is stored"
         facts: dict[str, object] = {"role": role, "tensor": name, "index": self.at(name)}
         if stored := self.stored[name]:
@@ -116,7 +116,7 @@ class Wrong:
         return tuple(lines)
 
 
-def wrong_outputs(case: Case, expected: Mapping[str, Expected], result: LaunchResult, code: Code) -> Wrong | None:
+def wrong_outputs(case: Case, expected: Mapping[str, Expected], result: LaunchResult, code: Text) -> Wrong | None:
     """The case as a wrong one, or None if every output that was stored is right, whatever masked lanes held."""
     wrong, undefined = {}, {}
     for name in written_tensors(case):

@@ -14,9 +14,9 @@ from checker.box.protocol.results import AccessLog, KernelError, LaunchResult, R
 from checker.course.case import Array, Axis, AxisKind, Case, Role, Tensor
 from checker.course.misconception import Misconception, Sign
 from checker.course.puzzle import Budget, Expected, Kernel, Property, Puzzle
+from checker.course.text import Text
 from checker.course.verdict import Where
 from checker.judge.evidence import Evidence
-from checker.judge.text.roles import Code
 
 ROWS, COLUMNS = 4, 6
 LOADS, STORES = 2, 4  # lines of the text
@@ -28,11 +28,11 @@ TEXT = """def double_kernel(x_ptr, y_ptr, n):
 Record = tuple[int, int, int, int, Sequence[int], int, int]  # kind, tensor, program, line, elements, lanes, detail
 
 
-def code(text: str = TEXT) -> Code:
+def code(text: str = TEXT) -> Text:
     """The kernel's text."""
     [function] = ast.parse(text).body
     assert isinstance(function, ast.FunctionDef)
-    return Code(function)
+    return Text(function)
 
 
 def case(title: str = "plain", id: int = 0, shape: tuple[int, ...] = (ROWS, COLUMNS), **facts: Any) -> Case:

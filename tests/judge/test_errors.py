@@ -7,10 +7,11 @@ import re
 
 import pytest
 
-from checker.course.misconception import Part, Raises
+from checker.catalog.lines import elementwise
+from checker.course.misconception import Raises
+from checker.course.text import Text
 from checker.course.verdict import Status
 from checker.judge.errors import Raised, error_finding, name_errors, plain
-from checker.judge.text.roles import Code
 from tests.judge.made import case, code, error, idea, puzzle, where
 
 LINES = ast.parse("""
@@ -18,7 +19,7 @@ def kernel(a_ptr, b_ptr):
     product = tl.load(a_ptr) * tl.load(b_ptr)
     total = product + 1
 """)
-CODE = Code(next(node for node in LINES.body if isinstance(node, ast.FunctionDef)))
+CODE = Text(next(node for node in LINES.body if isinstance(node, ast.FunctionDef)))
 
 
 def test_messages_are_shown_without_the_values_of_a_block() -> None:
@@ -37,7 +38,7 @@ def test_a_message_that_is_known_has_a_name() -> None:
 
 
 def test_a_message_may_be_known_in_a_line_that_plays_a_part_only() -> None:
-    known = puzzle(idea("by hand", Raises(re.compile("broadcast"), Part.ELEMENTWISE)))
+    known = puzzle(idea("by hand", Raises(re.compile("broadcast"), elementwise)))
     raised = [Raised(case(), error("cannot broadcast", line=line)) for line in (3, 4)]
     assert [f.id for f in name_errors(known, raised, where, CODE)] == ["by hand", "kernel-error"]
 

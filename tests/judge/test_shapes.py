@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from checker.course import places
-from checker.judge.text.roles import Code
+from checker.course.text import Text
 from checker.judge.text.shapes import clash
 from tests.conftest import STEMS_OF_KERNELS
 from tests.judge.made import code
@@ -47,7 +47,7 @@ def test_what_meets_in_a_line(line: str, said: str) -> None:
 def test_no_line_of_a_solution_clashes(puzzle_id: str) -> None:
     for node in ast.parse(places.solution(puzzle_id).read_text()).body:
         if isinstance(node, ast.FunctionDef):
-            made = Code(node)
+            made = Text(node)
             assert not [one.line for one in made.assignments if clash(made, one.line)]
 
 

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from checker.catalog.lines import minimum
 from checker.course.case import Array, Case
-from checker.course.misconception import Part, Writes
+from checker.course.misconception import Load, Writes
 from checker.course.puzzle import Puzzle
 from checker.judge.models import Models
 from checker.judge.values import name_wrong
@@ -77,14 +78,14 @@ def test_an_idea_about_an_output_that_is_right_explains_nothing() -> None:
 
 def test_an_idea_that_needs_its_line_is_no_name_without_it() -> None:
     items = [item(SMALL, tripled(SMALL)["y_ptr"])]
-    [by_line, without] = (idea("tripled", Writes(tripled).at(part, needed=True)) for part in (Part.LOAD, Part.MINIMUM))
+    [by_line, without] = (idea("tripled", Writes(tripled).at(part, needed=True)) for part in (Load.LAST, minimum))
     assert named(puzzle(without), items) == ["wrong-values"]
     [note] = name_wrong(puzzle(by_line), items, [SMALL], [], where)
     assert (note.finding.where.line, note.finding.where.role) == (LOADS, "")
 
 
 def test_of_several_signs_the_one_that_explains_is_told() -> None:
-    both = idea("either", Writes(last_column_lost), Writes(tripled).at(Part.LOAD))
+    both = idea("either", Writes(last_column_lost), Writes(tripled).at(Load.LAST))
     [note] = name_wrong(puzzle(both), [item(SMALL, tripled(SMALL)["y_ptr"])], [SMALL], [], where)
     assert note.finding.where.line == LOADS
 

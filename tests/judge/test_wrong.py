@@ -6,7 +6,7 @@ import numpy as np
 
 from checker.box.protocol.records import LOAD
 from checker.course.case import Array, Case
-from checker.course.misconception import Part
+from checker.course.misconception import Load
 from checker.course.verdict import Status
 from checker.judge.wrong import Wrong, wrong_outputs
 from tests.judge.made import LOADS, STORES, Record, case, code, puzzle, result, right, usual, where
@@ -32,17 +32,17 @@ def test_a_wrong_case_knows_its_elements_and_lines() -> None:
     item = wrong(case(), spoilt(case(), (1, 2), (2, 5)))
     assert item is not None and item.status is Status.WRONG
     assert item.amount == "2 of 24 elements of y are wrong"
-    assert (item.line_of(None), item.line_of(Part.LOAD), item.line_of(Part.PADDING)) == (None, LOADS, None)
+    assert (item.line_of(None), item.line_of(Load.LAST), item.line_of(Load.PADDED)) == (None, LOADS, None)
     place = item.place(where)
     assert (place.line, place.role, place.index) == (STORES, "where y is stored", (1, 2))
-    assert item.place(where, Part.LOAD).role == ""
+    assert item.place(where, Load.LAST).role == ""
 
 
 def test_a_load_whose_masked_lanes_could_count_is_pointed_at() -> None:
     records = usual(case())
     records[2] = (*records[2][:3], 7, *records[2][4:6], 3)
     item = wrong(case(), spoilt(case(), (1, 2)), records)
-    assert item is not None and item.line_of(Part.LOAD) == item.line_of(Part.PADDING) == 7
+    assert item is not None and item.line_of(Load.LAST) == item.line_of(Load.PADDED) == 7
 
 
 def test_outputs_that_depend_on_undefined_lanes_are_wrong_even_if_they_are_right() -> None:
@@ -50,7 +50,7 @@ def test_outputs_that_depend_on_undefined_lanes_are_wrong_even_if_they_are_right
     records: list[Record] = [(LOAD, 0, 0, 8, (), 8, 1), (LOAD, 0, 0, 9, (), 8, -1), *usual(case())]
     item = wrong(case(), None, records, filled=[again])
     assert item is not None and item.undefined and item.wrong["y_ptr"].sum() == 1
-    assert item.line_of(Part.PADDING) == 9
+    assert item.line_of(Load.PADDED) == 9
 
 
 def test_examples_begin_with_what_is_most_telling() -> None:

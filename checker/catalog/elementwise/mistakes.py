@@ -9,8 +9,10 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from checker.catalog.lines import inverted_mask, lanes_against_n, lanes_against_rest, other_axis, times_n
 from checker.course.case import Array, Case
-from checker.course.misconception import Misconception, Part, Raises, Reach, Reaches, Unwritten, Writes
+from checker.course.misconception import Load, Misconception, Raises, Reach, Reaches, Unwritten, Writes
+from checker.course.text import Line
 from checker.course.words import Ideas
 
 idea = Ideas(__file__)
@@ -57,7 +59,7 @@ def _first_block_of(*taken: str) -> Writes:
 
 
 def _missing(
-    elements: Callable[[Ints, int, int], npt.NDArray[np.bool_]], shared: bool = False, line: Part | None = None
+    elements: Callable[[Ints, int, int], npt.NDArray[np.bool_]], shared: bool = False, line: Line | None = None
 ) -> Unwritten:
     """What `elements(positions, n, block)` says of z is left out, by a kernel that has such a line."""
     return Unwritten(lambda case: {"z_ptr": elements(_positions(case), _size(case), _block(case))}, shared, line)
@@ -115,7 +117,7 @@ def _far_apart(program: int, n: int, block: int) -> tuple[int, int]:
     return program, program + (n - 1 - program) // programs * programs
 
 
-def _each(store_too: Callable[[bool], Reaches], line: Part | None = None) -> tuple[Reaches, Reaches]:
+def _each(store_too: Callable[[bool], Reaches], line: Line | None = None) -> tuple[Reaches, Reaches]:
     """The load of x or y, and the store of z, with the same mistake, of a kernel that has such a line."""
     return replace(store_too(False), line=line), replace(store_too(True), line=line)
 
@@ -127,23 +129,23 @@ def _up_to_n_less_program(program: int, n: int, block: int) -> tuple[int, int] |
 
 
 VECTORS: tuple[Misconception, ...] = (
-    idea("program-forgotten", _missing(lambda at, n, block: at >= block, shared=True, line=Part.OTHER_AXIS)),
+    idea("program-forgotten", _missing(lambda at, n, block: at >= block, shared=True, line=other_axis)),
     idea("program-forgotten/store", _missing(lambda at, n, block: at >= block, shared=True)),
-    idea("program-forgotten/loads", _first_block_of("x_ptr", "y_ptr").at(Part.LOAD)),
+    idea("program-forgotten/loads", _first_block_of("x_ptr", "y_ptr").at(Load.LAST)),
     idea("program-forgotten/x", _first_block_of("x_ptr")),
     idea("program-forgotten/y", _first_block_of("y_ptr")),
     idea("program-without-block-size", _missing(lambda at, n, block: at >= -(-n // block) - 1 + block, shared=True)),
-    idea("only-first-block/programs-n-apart", _missing(lambda at, n, block: at >= block, line=Part.TIMES_N)),
+    idea("only-first-block/programs-n-apart", _missing(lambda at, n, block: at >= block, line=times_n)),
     idea("only-first-block", _missing(lambda at, n, block: at >= block)),
-    idea("mask-inverted", _missing(lambda at, n, block: at >= 0, line=Part.INVERTED_MASK)),
+    idea("mask-inverted", _missing(lambda at, n, block: at >= 0, line=inverted_mask)),
     idea("lanes-far-apart", *_either_way(lambda at, n, block: (at % block >= -(-n // block)) | (at // block >= block))),
     idea("counts-from-one", _missing(lambda at, n, block: at < block)),
     idea("tail-left-out", _missing(lambda at, n, block: at >= n // block * block)),
     idea("last-element-left-out", _missing(lambda at, n, block: at == n - 1)),
-    idea("mask-of-lanes", *_each(lambda store: _outside(store, _whole_block_of_several), line=Part.LANES_AGAINST_N)),
+    idea("mask-of-lanes", *_each(lambda store: _outside(store, _whole_block_of_several), line=lanes_against_n)),
     idea(
         "mask-of-lanes/n-minus-program",
-        *_each(lambda store: _outside(store, _up_to_n_less_program), line=Part.LANES_AGAINST_REST),
+        *_each(lambda store: _outside(store, _up_to_n_less_program), line=lanes_against_rest),
     ),
     idea("only-first-block/block-size", *_each(lambda store: _outside(store, _whole_block_of_one))),
     idea("load-without-mask", _outside(False, _whole_block)),

@@ -7,16 +7,18 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from checker.catalog.lines import elementwise, loads_of_minus_infinity, start_times_step
 from checker.catalog.matmul.launch import Shape, shape_of, wide
 from checker.course.case import Array, Case
-from checker.course.misconception import Moves, Part, Product, Raises, Writes
+from checker.course.misconception import Load, Moves, Raises, Writes
+from checker.course.text import products_of
 from checker.course.verdict import Traffic
 from checker.course.words import Ideas
 
 idea = Ideas(__file__)
 
 Formula = Callable[[Array, Array, Shape], Array]
-OF_TILES = Product(frozenset(("a_ptr", "b_ptr")))
+OF_TILES = products_of("a_ptr", "b_ptr")
 
 
 def _c_is(formula: Formula) -> Writes:
@@ -131,15 +133,13 @@ def _reads_rows_again(case: Case, moved: Mapping[str, Traffic]) -> bool:
 
 PRODUCTS = (
     idea("not-accumulated", _c_is(_of_steps(lambda c, s: c >= (s.tiles[2] - 1) * s.Bk))),
-    idea(
-        "start-times-step", _c_is(_of_steps(lambda c, s: c // s.Bk % s.Bk == 0)).at(Part.START_TIMES_STEP, needed=True)
-    ),
+    idea("start-times-step", _c_is(_of_steps(lambda c, s: c // s.Bk % s.Bk == 0)).at(start_times_step, needed=True)),
     idea("tile-and-step-differ", _stepping(lambda s: s.Bm), _stepping(lambda s: s.Bn)),
     idea("divided-by-k", _c_is(lambda a, b, s: a @ b.T / s.k)),
     idea(
         "elementwise-product",
-        _c_is(_elementwise).at(Part.ELEMENTWISE, needed=True),
-        Raises(re.compile(r"incompatible dimensions|could not be broadcast|Cannot broadcast"), Part.ELEMENTWISE),
+        _c_is(_elementwise).at(elementwise, needed=True),
+        Raises(re.compile(r"incompatible dimensions|could not be broadcast|Cannot broadcast"), elementwise),
     ),
     idea(
         "dot-shapes-do-not-fit",
@@ -178,11 +178,11 @@ PRODUCTS = (
         _c_is(_of_steps(lambda c, s: _sliding(c, s, s.tiles[2]))),
     ),
     idea("added-twice", _c_is(_of_steps(_added_twice))),
-    idea("padding-counted", _c_is(lambda a, b, s: a @ b.T + (s.tiles[2] * s.Bk - s.k)).at(Part.PADDING)),
+    idea("padding-counted", _c_is(lambda a, b, s: a @ b.T + (s.tiles[2] * s.Bk - s.k)).at(Load.PADDED)),
     idea(
         "padding-counted/minus-infinity",
-        _c_is(_where(_whole, lambda a, b: a @ b.T, np.inf)).at(Part.LOAD_OF_MINUS_INFINITY),
-        _c_is(_where(_whole, lambda a, b: a @ b.T)).at(Part.LOAD_OF_MINUS_INFINITY, needed=True),
+        _c_is(_where(_whole, lambda a, b: a @ b.T, np.inf)).at(loads_of_minus_infinity),
+        _c_is(_where(_whole, lambda a, b: a @ b.T)).at(loads_of_minus_infinity, needed=True),
     ),
     idea("tile-of-the-other-axis", _c_is(_b_of_the_row_tile)),
     idea("tile-of-the-other-axis/a", _c_is(_a_of_the_column_tile)),

@@ -11,7 +11,7 @@ import numpy as np
 from checker.catalog.matrix.launch import matrix
 from checker.catalog.softmax import rows
 from checker.course.case import Array, Case
-from checker.course.misconception import Mask, Part, Raises, Reach, Reaches, Unwritten, Writes
+from checker.course.misconception import Load, Mask, Raises, Reach, Reaches, Unwritten, Writes
 from checker.course.words import Ideas
 
 idea = Ideas(__file__)
@@ -60,10 +60,10 @@ def _whole_groups(x: Array, case: Case, of: int) -> Array:
 GROUPS = 32, 4, 2, 8, 16, 64, 128, 256, 512, 1024  # columns that a GPU takes at a time: lanes of a warp, and so on
 
 SUMS = (
-    idea("padding-counted", _out_is(lambda x, case: x.sum(axis=1) + _padding(case)).at(Part.LOAD)),
+    idea("padding-counted", _out_is(lambda x, case: x.sum(axis=1) + _padding(case)).at(Load.LAST)),
     idea(
         "padding-counted/minus-infinity",
-        _out_is(lambda x, case: x.sum(axis=1) - (np.inf if _padding(case) else 0.0)).at(Part.LOAD),
+        _out_is(lambda x, case: x.sum(axis=1) - (np.inf if _padding(case) else 0.0)).at(Load.LAST),
     ),
     idea(
         "max-for-sum",

@@ -12,9 +12,10 @@ from typing import Literal
 
 import numpy as np
 
+from checker.catalog.lines import reshape
 from checker.catalog.softmax.rows import Stride, X, Y, block_size, columns, row_count, rows_owned
 from checker.course.case import Array, Case
-from checker.course.misconception import Mask, Part, Raises, Reach, Reaches, Undefined, Unwritten, Writes
+from checker.course.misconception import Mask, Raises, Reach, Reaches, Undefined, Unwritten, Writes
 from checker.course.words import Ideas
 
 idea = Ideas(__file__)
@@ -148,7 +149,7 @@ def _reshaped(case: Case) -> Mapping[str, Array]:
 TRANSPOSES = (
     idea("not-transposed", _store(Y, _one), _store(Y, _one, "left along the other", "left along the other")),
     idea("tile-in-its-old-place", Reaches(_in_old_place), *_either_way(_not_in_old_place)),
-    idea("reshaped", Writes(_reshaped, Part.RESHAPE, needs_line=True)),
+    idea("reshaped", Writes(_reshaped, reshape, needs_line=True)),
     idea("undefined-masked-lanes", Undefined()),
     idea("x-read-transposed", _load(_one, X)),
     idea(

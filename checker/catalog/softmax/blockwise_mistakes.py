@@ -6,6 +6,18 @@ from collections.abc import Callable
 
 import numpy as np
 
+from checker.catalog.lines import (
+    added_by_lane,
+    minimum,
+    range_to_block,
+    ratio_of_exponentials,
+    start_above,
+    start_times_step,
+    started_in_loop,
+    unshifted,
+    zeroed_infinity,
+    zeroed_padding,
+)
 from checker.catalog.numbers import exp32
 from checker.catalog.softmax.mistakes import shifted, total, y_is
 from checker.catalog.softmax.models import (
@@ -23,13 +35,14 @@ from checker.catalog.softmax.models import (
 from checker.catalog.softmax.reference import softmax
 from checker.catalog.softmax.rows import block_size, columns
 from checker.course.case import Array, Case
-from checker.course.misconception import Mask, Part, Unwritten, Writes
+from checker.course.misconception import Load, Mask, Unwritten, Writes
+from checker.course.text import Line
 from checker.course.words import Ideas
 
 idea = Ideas(__file__)
 
 
-def _unwritten_from(column: Callable[[Case], int], line: Part | None = None) -> Unwritten:
+def _unwritten_from(column: Callable[[Case], int], line: Line | None = None) -> Unwritten:
     """Return outputs that lack this column of each row and all after it."""
 
     def elements(case: Case) -> dict[str, Mask]:
@@ -75,7 +88,7 @@ def _lse(x: Array) -> Array:
 
 def _starting_at(start: float) -> Writes:
     """Return the softmax with a running maximum that starts at this number."""
-    return by_passes(lambda x: np.maximum(max_over(x), start)).at(Part.START_ABOVE, needed=True)
+    return by_passes(lambda x: np.maximum(max_over(x), start)).at(start_above, needed=True)
 
 
 def _without_tail(x: Array, case: Case) -> Array:
@@ -84,13 +97,13 @@ def _without_tail(x: Array, case: Case) -> Array:
 
 
 BLOCKWISE = (
-    idea("first-block-only", _unwritten_from(block_size, Part.START_TIMES_STEP)),
-    idea("first-block-only/loop-to-block", _unwritten_from(block_size, Part.RANGE_TO_BLOCK)),
+    idea("first-block-only", _unwritten_from(block_size, start_times_step)),
+    idea("first-block-only/loop-to-block", _unwritten_from(block_size, range_to_block)),
     idea("tail-left-out", _unwritten_from(_whole_blocks)),
     idea("first-block-only/written", _unwritten_from(block_size)),
     idea("max-by-lane", by_passes(_max_of_lane)),
-    idea("sum-by-lane", by_passes(l=_sum_of_lane).at(Part.EXPONENTIALS_BY_LANE)),
-    idea("sum-by-lane/maximum-too", by_passes(_max_of_lane, _sum_of_lane).at(Part.EXPONENTIALS_BY_LANE)),
+    idea("sum-by-lane", by_passes(l=_sum_of_lane).at(added_by_lane)),
+    idea("sum-by-lane/maximum-too", by_passes(_max_of_lane, _sum_of_lane).at(added_by_lane)),
     idea("x-not-loaded-again", by_passes(x_in_result=_last_block)),
     idea(
         "x-not-loaded-again/later-passes",
@@ -108,17 +121,20 @@ BLOCKWISE = (
     idea("not-the-maximum/first-element", by_passes(lambda x: x[:, :1, :1])),
     idea(
         "minimum-for-maximum",
-        by_passes(lambda x: max_over(x.min(axis=BLOCK, keepdims=True))).at(Part.MINIMUM, needed=True),
+        by_passes(lambda x: max_over(x.min(axis=BLOCK, keepdims=True))).at(minimum, needed=True),
     ),
-    idea("minimum-for-maximum/running", by_passes(lambda x: np.full_like(x, np.nan)).at(Part.MINIMUM, needed=True)),
+    idea(
+        "minimum-for-maximum/running",
+        by_passes(lambda x: np.full_like(x, np.nan)).at(minimum, needed=True),
+    ),
     idea("block-local", by_passes(_max_of_block, lambda e: sum_over(e, BLOCK))),
-    idea("no-max-subtraction", by_passes(np.zeros_like).at(Part.UNSHIFTED_EXPONENTIAL, needed=True)),
+    idea("no-max-subtraction", by_passes(np.zeros_like).at(unshifted, needed=True)),
     idea("max-forgotten-in-result", by_passes(m_in_result=np.zeros_like)),
     idea(
         "subtracted-too-late",
-        *(by_passes(term=late, result=late).at(Part.RATIO_OF_EXPONENTIALS, needed=True) for late in LATE),
-        *(by_passes(term=late).at(Part.RATIO_OF_EXPONENTIALS, needed=True) for late in LATE),
-        *(by_passes(result=late).at(Part.RATIO_OF_EXPONENTIALS, needed=True) for late in LATE),
+        *(by_passes(term=late, result=late).at(ratio_of_exponentials, needed=True) for late in LATE),
+        *(by_passes(term=late).at(ratio_of_exponentials, needed=True) for late in LATE),
+        *(by_passes(result=late).at(ratio_of_exponentials, needed=True) for late in LATE),
     ),
     idea(
         "subtracted-outside",
@@ -135,25 +151,25 @@ BLOCKWISE = (
     idea("max-forgotten-in-sum", by_passes(m_in_sum=np.zeros_like)),
     idea("lse-as-the-state", by_passes(_lse, np.ones_like)),
     idea("max-of-last-block", by_passes(lambda x: max_over(_last_block(x)))),
-    idea("first-block-again", y_is(lambda x, c: softmax(x[:, np.arange(x.shape[1]) % block_size(c)])).at(Part.LOAD)),
+    idea("first-block-again", y_is(lambda x, c: softmax(x[:, np.arange(x.shape[1]) % block_size(c)])).at(Load.LAST)),
     idea("max-starts-at-zero", _starting_at(0.0)),
     idea("max-starts-too-high", *map(_starting_at, ABOVE_A_ROW)),
-    idea("padding-in-max", by_passes(other_in_max=0.0).at(Part.PADDING, needed=True)),
-    idea("padding-in-max/a-number", *(by_passes(other=number).at(Part.PADDING) for number in NEAR_A_ROW)),
+    idea("padding-in-max", by_passes(other_in_max=0.0).at(Load.PADDED, needed=True)),
+    idea("padding-in-max/a-number", *(by_passes(other=number).at(Load.PADDED) for number in NEAR_A_ROW)),
     idea(
         "sums-padded-lanes",
-        by_passes(other=0.0, other_in_max=-np.inf).at(Part.ZEROED_PADDING, needed=True),
-        by_passes(other=0.0).at(Part.ZEROED_PADDING, needed=True),
+        by_passes(other=0.0, other_in_max=-np.inf).at(zeroed_padding, needed=True),
+        by_passes(other=0.0).at(zeroed_padding, needed=True),
     ),
     idea(
         "sums-padded-lanes/infinity",
-        by_passes(other=0.0, zeroed="in statistics").at(Part.ZEROED_INFINITY, needed=True),
-        by_passes(other=0.0, zeroed="everywhere").at(Part.ZEROED_INFINITY, needed=True),
-        by_passes(other=0.0, other_in_max=-np.inf).at(Part.ZEROED_INFINITY, needed=True),
+        by_passes(other=0.0, zeroed="in statistics").at(zeroed_infinity, needed=True),
+        by_passes(other=0.0, zeroed="everywhere").at(zeroed_infinity, needed=True),
+        by_passes(other=0.0, other_in_max=-np.inf).at(zeroed_infinity, needed=True),
     ),
-    idea("sums-padded-lanes/sum", by_passes(other=0.0, other_in_max=-np.inf).at(Part.LOAD)),
-    idea("sums-padded-lanes/maximum-and-sum", by_passes(other=0.0).at(Part.LOAD)),
-    idea("sum-of-last-block", by_passes(l=_sum_of_last_block).at(Part.SUM_STARTED_IN_LOOP, needed=True)),
+    idea("sums-padded-lanes/sum", by_passes(other=0.0, other_in_max=-np.inf).at(Load.LAST)),
+    idea("sums-padded-lanes/maximum-and-sum", by_passes(other=0.0).at(Load.LAST)),
+    idea("sum-of-last-block", by_passes(l=_sum_of_last_block).at(started_in_loop, needed=True)),
     idea("sum-of-last-block/last-block", by_passes(l=_sum_of_last_block)),
     idea("sum-not-kept", by_passes(l=lambda e: 0.0 * sum_over(e))),
     idea("tail-not-summed", y_is(_without_tail)),

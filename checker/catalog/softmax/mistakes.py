@@ -6,10 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 
+from checker.catalog.lines import max_of_exponentials
 from checker.catalog.numbers import exp32, rounded
 from checker.catalog.softmax.reference import row_input, softmax
 from checker.course.case import Array, Case
-from checker.course.misconception import Access, Part, Writes
+from checker.course.misconception import Writes
+from checker.course.text import stores_to
 from checker.course.words import Ideas
 
 idea = Ideas(__file__)
@@ -32,7 +34,7 @@ def shifted(x: Array) -> Array:
 
 # Wrong ideas that any kernel for a row-wise softmax can have.
 RESULTS = (
-    idea("no-division", y_is(lambda x, _: np.exp(shifted(x))).at(Part.MAX_OF_EXPONENTIALS, needed=True)),
+    idea("no-division", y_is(lambda x, _: np.exp(shifted(x))).at(max_of_exponentials, needed=True)),
     idea("no-division/exponentials", y_is(lambda x, _: np.exp(shifted(x)))),
     idea("base-two", y_is(lambda x, _: np.exp2(shifted(x)) / total(np.exp2(shifted(x))))),
     idea(
@@ -54,8 +56,8 @@ RESULTS = (
     ),
     idea(
         "sum-for-its-logarithm",
-        y_is(lambda x, _: exp32(shifted(x) - total(exp32(shifted(x))))).at(Access("y_ptr", store=True)),
-        y_is(lambda x, _: exp32(x - total(exp32(x)))).at(Access("y_ptr", store=True)),
+        y_is(lambda x, _: exp32(shifted(x) - total(exp32(shifted(x))))).at(stores_to("y_ptr")),
+        y_is(lambda x, _: exp32(x - total(exp32(x)))).at(stores_to("y_ptr")),
     ),
     idea("log-softmax", y_is(lambda x, _: shifted(x) - np.log(total(np.exp(shifted(x)))))),
     idea("no-exponential", y_is(lambda x, _: x / total(np.exp(x)))),

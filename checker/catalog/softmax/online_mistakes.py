@@ -6,6 +6,7 @@ from itertools import product
 
 import numpy as np
 
+from checker.catalog.lines import inverse_factor, minimum, ratio_of_exponentials
 from checker.catalog.numbers import exp32
 from checker.catalog.softmax import blockwise_mistakes
 from checker.catalog.softmax.models import (
@@ -21,7 +22,7 @@ from checker.catalog.softmax.models import (
     unguarded,
 )
 from checker.course.case import Array
-from checker.course.misconception import Part, Writes
+from checker.course.misconception import Writes
 from checker.course.words import Ideas
 
 idea = Ideas(__file__, blockwise_mistakes.idea)
@@ -51,14 +52,14 @@ ONLINE = (
     idea("denominator-not-rescaled", online(_no_factor)),
     idea("new-part-rescaled-too", online(new_part_rescaled=True)),
     idea("lanes-added-without-rescaling", by_passes(m_in_sum=lambda x: guarded(max_over(x, LANE)))),
-    idea("minimum-for-maximum", _MAX_NOT_KEPT.at(Part.MINIMUM, needed=True)),
+    idea("minimum-for-maximum", _MAX_NOT_KEPT.at(minimum, needed=True)),
     idea("max-not-kept", _MAX_NOT_KEPT),
     idea("new-part-not-rescaled", online(block_max_in_term=True)),
-    idea("rescaled-by-the-inverse", online(lambda m, m_new: exp32(m_new - m)).at(Part.INVERSE_FACTOR, needed=True)),
+    idea("rescaled-by-the-inverse", online(lambda m, m_new: exp32(m_new - m)).at(inverse_factor, needed=True)),
     idea("written-too-early", online(divided_by="running l")),
     idea("written-too-early/in-one-loop", online(_no_factor, divided_by="running l")),
     idea("written-too-early/relative", online(divided_by="last l")),
-    idea("factor-overflows", *(online(late).at(Part.RATIO_OF_EXPONENTIALS, needed=True) for late in LATE)),
+    idea("factor-overflows", *(online(late).at(ratio_of_exponentials, needed=True) for late in LATE)),
     idea(
         "subtracted-too-late",
         *(

@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterable
 import numpy as np
 import numpy.typing as npt
 
+from checker.catalog.lines import carried_on
 from checker.catalog.numbers import exp32
 from checker.catalog.softmax.mistakes import shifted, total, y_is
 from checker.catalog.softmax.rows import Stride, X, Y, block_size, columns, row_count, rows_owned
 from checker.course.case import Array, Case
-from checker.course.misconception import Mask, Part, Reach, Reaches, Sign, Unwritten
+from checker.course.misconception import Mask, Reach, Reaches, Sign, Unwritten
+from checker.course.text import Line
 from checker.course.words import Ideas
 
 idea = Ideas(__file__)
@@ -56,7 +58,7 @@ def overlapping(begins: Begins) -> tuple[Sign, ...]:
     return (y_is(lambda x, case: _counted(x, case, begins)),)
 
 
-def _left_out(begins: Begins, line: Part | None = None) -> Unwritten:
+def _left_out(begins: Begins, line: Line | None = None) -> Unwritten:
     def elements(case: Case) -> dict[str, Mask]:
         return {"y_ptr": np.broadcast_to(_times(case, begins) == 0, case.tensors["y_ptr"].values.shape)}
 
@@ -136,11 +138,11 @@ STEPS = (
 )
 # What is moved on by start stays in a row of one block, and is told from what is moved on by a block by that.
 NOT_SET_BACK = (
-    idea("moved-on-twice", *skipping(_after(0)), *(_left_out(_after(loops), Part.CARRIED_ON) for loops in (1, 2))),
+    idea("moved-on-twice", *skipping(_after(0)), *(_left_out(_after(loops), carried_on) for loops in (1, 2))),
     idea(
         "not-set-back",
-        Unwritten(_nothing, line=Part.CARRIED_ON),
-        y_is(lambda x, _: exp32(shifted(x)) / 0.0).at(Part.CARRIED_ON, needed=True),
+        Unwritten(_nothing, line=carried_on),
+        y_is(lambda x, _: exp32(shifted(x)) / 0.0).at(carried_on, needed=True),
     ),
-    idea("not-set-back/pointers", Reaches(_pointers_past_the_row, line=Part.CARRIED_ON)),
+    idea("not-set-back/pointers", Reaches(_pointers_past_the_row, line=carried_on)),
 )

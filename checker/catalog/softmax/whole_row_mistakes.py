@@ -6,12 +6,13 @@ from functools import partial
 
 import numpy as np
 
+from checker.catalog.lines import branches_swapped, zeroed_infinity, zeroed_padding
 from checker.catalog.numbers import exp32
 from checker.catalog.softmax import rows
 from checker.catalog.softmax.mistakes import y_is
 from checker.catalog.softmax.reference import softmax
 from checker.course.case import Array, Case
-from checker.course.misconception import Part, Writes
+from checker.course.misconception import Load, Writes
 from checker.course.words import Ideas
 
 idea = Ideas(__file__)
@@ -52,15 +53,15 @@ def _with_epsilon(epsilon: float) -> Writes:
 
 
 WHOLE_ROW = (
-    idea("sums-padded-lanes", y_is(_over_padding).at(Part.ZEROED_PADDING, needed=True)),
-    idea("sums-padded-lanes/infinity", y_is(_of_zeroed).at(Part.ZEROED_INFINITY, needed=True)),
-    idea("sums-padded-lanes/sum", y_is(_over_padding).at(Part.LOAD)),
+    idea("sums-padded-lanes", y_is(_over_padding).at(zeroed_padding, needed=True)),
+    idea("sums-padded-lanes/infinity", y_is(_of_zeroed).at(zeroed_infinity, needed=True)),
+    idea("sums-padded-lanes/sum", y_is(_over_padding).at(Load.LAST)),
     idea(
         "sums-padded-lanes/taken-out",
         y_is(lambda x, case: np.exp(x) / (np.exp(x).sum(axis=1, keepdims=True) + _padding(case) - x.shape[1])),
     ),
     idea("epsilon-in-the-sum", *(_with_epsilon(10.0**-digits) for digits in range(3, 17))),
-    idea("infinite-padding", y_is(lambda x, case: np.zeros_like(x) if _padding(case) else softmax(x)).at(Part.LOAD)),
+    idea("infinite-padding", y_is(lambda x, case: np.zeros_like(x) if _padding(case) else softmax(x)).at(Load.LAST)),
     idea("no-division", y_is(lambda x, _: np.exp(x))),
     idea("sum-by-group", *(y_is(partial(_by_group, of=of)) for of in (32, 64, 16, 128, 8, 4, 2, 256))),
     idea("sum-by-lane", y_is(lambda x, _: exp32(x) / exp32(x))),
@@ -72,5 +73,5 @@ WHOLE_ROW = (
         y_is(lambda x, case: np.exp(x) / (x.sum(axis=1, keepdims=True) - (np.inf if _padding(case) else 0.0))),
     ),
     idea("half-sum", y_is(_half_sum)),
-    idea("branches-swapped", y_is(lambda x, _: np.full_like(x, np.nan)).at(Part.SWAPPED_BRANCHES, needed=True)),
+    idea("branches-swapped", y_is(lambda x, _: np.full_like(x, np.nan)).at(branches_swapped, needed=True)),
 )

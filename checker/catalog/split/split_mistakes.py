@@ -16,6 +16,7 @@ from checker.catalog.attention.forward.mistakes import SCORES
 from checker.catalog.attention.forward.models import attention, from_scores, without_max
 from checker.catalog.attention.launch import shape_of
 from checker.catalog.attention.tiles import reach
+from checker.catalog.lines import beginning_added
 from checker.catalog.numbers import FINITE, rounded
 from checker.catalog.split.bounds import budget
 from checker.catalog.split.launch import cut_of, is_split
@@ -47,7 +48,7 @@ from checker.catalog.split.models import (
     with_one_more,
 )
 from checker.course.case import Array, Case
-from checker.course.misconception import Moves, Part, Reaches, Unwritten, Writes, without
+from checker.course.misconception import Moves, Reaches, Unwritten, Writes, without
 from checker.course.verdict import Traffic
 from checker.course.words import Ideas
 
@@ -110,7 +111,7 @@ KEYS = (
     idea(
         "first-key-added-twice",  # of a guarded kernel only the text tells it from one whose loop has no iteration
         *(
-            first_added_twice(guarded, up_to_n_k).at(Part.BEGINNING_ADDED, needed=guarded)
+            first_added_twice(guarded, up_to_n_k).at(beginning_added, needed=guarded)
             for guarded, up_to_n_k in product((False, True), repeat=2)
         ),
     ),

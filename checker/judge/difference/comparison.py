@@ -15,12 +15,12 @@ import numpy as np
 from checker.box.protocol.results import LaunchResult
 from checker.course.case import Case
 from checker.course.puzzle import Puzzle
+from checker.course.text import Text
 from checker.judge.compare import wrong_elements
 from checker.judge.difference.events import Kind, Numbers, Programs, events_of, shape_of_loops
 from checker.judge.difference.first import Difference, alike, differences, moved, paired, values
 from checker.judge.difference.recordings import Recorded
 from checker.judge.evidence import written_tensors
-from checker.judge.text.roles import Code
 from checker.judge.wrong import Wrong, wrong_outputs
 
 MOST_TRIED = 5  # names whose values of the solution are tried
@@ -86,7 +86,7 @@ class Compared:
 
 
 def compared(
-    puzzle: Puzzle, source: str, code: Code, launches: Sequence[tuple[Case, Recorded, LaunchResult]]
+    puzzle: Puzzle, source: str, code: Text, launches: Sequence[tuple[Case, Recorded, LaunchResult]]
 ) -> Compared | None:
     """Return what recorded launches of one kernel show; None if they cannot show anything."""
     if not launches or any(result.error or result.refused for _, _, result in launches):

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from checker.course.text import Text, names_in
 from checker.course.verdict import Relation
 from checker.judge.difference.events import Event, Kind, Numbers, Programs
 from checker.judge.difference.first import CLOSE, Difference, held
-from checker.judge.text.code import Text, names_in
 
 FEWEST = 4  # different numbers by which two names are not alike by chance
 ONE = 2e-2  # a factor that is nearer to 1 is rounding

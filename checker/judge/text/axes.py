@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from checker.course.case import Case
+from checker.course.text import called
 from checker.course.verdict import Finding
 from checker.judge.evidence import Locator
 from checker.judge.general import finding
-from checker.judge.text.code import called
 from checker.submission.extract import Program
 
 OF_PROGRAMS = {"wrong-row-map", "written-twice", "reads-anothers-result", "not-written"}  # what programs do together

@@ -5,9 +5,8 @@ from __future__ import annotations
 import ast
 import textwrap
 
+from checker.course.text import Assignment, Text, called, names_in
 from checker.judge.evidence import listed
-from checker.judge.text.code import Assignment, called, names_in
-from checker.judge.text.roles import Code
 
 LONGEST = 60  # characters of code in a sentence
 Shape = tuple[str, ...]
@@ -27,7 +26,7 @@ class _UnknownError(Exception):
     """A value whose shape the text does not tell."""
 
 
-def clash(code: Code, line: int) -> str:
+def clash(code: Text, line: int) -> str:
     """A sentence on the blocks that do not fit together in a line; nothing if the text does not tell."""
     for one in code.assignments:
         if one.line == line:
@@ -41,7 +40,7 @@ def clash(code: Code, line: int) -> str:
     return ""
 
 
-def _square(code: Code, of: Assignment) -> str:
+def _square(code: Text, of: Assignment) -> str:
     """A sentence on the first of the names in a line that has become square: a vector met a column."""
     names = code.closure(names_in(of.value))
     for one in code.assignments:
@@ -63,7 +62,7 @@ def _square(code: Code, of: Assignment) -> str:
     return ""
 
 
-def _vector_and_column(code: Code, sides: list[ast.expr], line: int) -> list[tuple[str, Shape]]:
+def _vector_and_column(code: Text, sides: list[ast.expr], line: int) -> list[tuple[str, Shape]]:
     """A vector and a column of the same length that are combined, each with what has it; nothing if there are none."""
     try:
         shapes = [(f"`{_short(side)}`", _shape(code, side, line)) for side in sides]
@@ -89,7 +88,7 @@ def _said(shape: Shape) -> str:
     return f"({', '.join(shape)}{',' if len(shape) == 1 else ''})"
 
 
-def _shape(code: Code, value: ast.expr, line: int) -> Shape:
+def _shape(code: Text, value: ast.expr, line: int) -> Shape:
     """The shape of a value that is computed in a line. Raises _ClashError and _UnknownError."""
     match value:
         case ast.Constant():
@@ -109,7 +108,7 @@ def _shape(code: Code, value: ast.expr, line: int) -> Shape:
     raise _UnknownError
 
 
-def _together(code: Code, values: list[ast.expr], line: int) -> Shape:
+def _together(code: Text, values: list[ast.expr], line: int) -> Shape:
     """The shape of what is combined element by element."""
     return _fitted([(f"`{_short(one)}`", _shape(code, one, line)) for one in values])
 
@@ -125,7 +124,7 @@ def _fitted(parts: list[tuple[str, Shape]]) -> Shape:
     return tuple(sides)
 
 
-def _of_call(code: Code, call: ast.Call, line: int) -> Shape:
+def _of_call(code: Text, call: ast.Call, line: int) -> Shape:
     name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
     given = {keyword.arg: keyword.value for keyword in call.keywords}
     method = isinstance(call.func, ast.Attribute) and not (
@@ -156,7 +155,7 @@ def _of_call(code: Code, call: ast.Call, line: int) -> Shape:
     raise _UnknownError
 
 
-def _of_access(code: Code, name: str, arguments: list[ast.expr], given: dict[str | None, ast.expr], line: int) -> Shape:
+def _of_access(code: Text, name: str, arguments: list[ast.expr], given: dict[str | None, ast.expr], line: int) -> Shape:
     """A load has the shape of its addresses, and a store's values and mask fit them."""
     parts = [("the addresses", arguments[0])]
     if name == "store" and len(arguments) > 1:

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from checker.box.inside.reached import Body, bodies
-from checker.course.misconception import Access
+from checker.course.text import Text, stores_to
 from checker.course.verdict import Finding, Where
 from checker.judge.evidence import Evidence, Locator, tensor_name
 from checker.judge.general import finding
-from checker.judge.text.roles import Code
 from checker.submission.extract import Program
 
 
@@ -33,7 +32,7 @@ def with_reason(program: Program, seen: Finding, evidence: Sequence[Evidence], w
     kernel, tensor = one.case.kernel, seen.where.tensor or ""
     if stray := outside(program, kernel, seen, where):
         return stray
-    stores = Code(program.kernels[kernel]).playing(Access(tensor, store=True))
+    stores = stores_to(tensor)(Text(program.kernels[kernel]))
     if len(stores) != 1:
         return seen
     why = _why(program, kernel, stores[0].line, one.result.reached)

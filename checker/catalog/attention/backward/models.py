@@ -15,13 +15,14 @@ from checker.catalog.attention.launch import shape_of, wide, writes
 from checker.catalog.attention.reference import has_keys, scores, sees, visible
 from checker.catalog.numbers import EPS32, exp32
 from checker.course.case import Array, Case
-from checker.course.misconception import Product, Reach, Writes
+from checker.course.misconception import Reach, Writes
+from checker.course.text import products_of
 
 Outputs = Mapping[str, Array]
 Wrong = Callable[[Case, Gradients], dict[str, Array]]
 First = Callable[[int, int, int, int], int]  # (first key of the tile, n_k - n_q, Br, Bc) → first query
 
-DP = Product(frozenset({"do_ptr", "v_ptr"}))  # the one that gives dP
+DP = products_of("do_ptr", "v_ptr")  # the one that gives dP
 
 
 def from_gradients(formula: Wrong) -> Writes:

@@ -13,7 +13,7 @@ from checker.catalog.attention.forward.models import Outputs, attention, from_sc
 from checker.catalog.attention.launch import shape_of
 from checker.catalog.attention.reference import has_keys, is_causal, offset, scores, sees, visible
 from checker.course.case import Array, Case, Role
-from checker.course.misconception import Part, Unwritten, Writes
+from checker.course.misconception import Load, Unwritten, Writes
 from checker.course.words import Ideas
 
 idea = Ideas(__file__)
@@ -232,7 +232,7 @@ CAUSAL = (
     *(idea("loop-ends-too-early/several", _ending_early(n), early=str(n)) for n in range(2, 5)),
     idea("loop-ends-too-early/full", _ending_early_without_mask(1)),
     *(idea("loop-ends-too-early/full-several", _ending_early_without_mask(n), early=str(n)) for n in range(2, 5)),
-    idea("causal-mask-on-the-load", from_scores(_mask_on_the_load).at(Part.LOAD)),
+    idea("causal-mask-on-the-load", from_scores(_mask_on_the_load).at(Load.LAST)),
     idea("causal-off-by-one", _masked(lambda t: t.k <= t.q + t.off - 1, skipping=False)),
     idea("causal-off-by-one/future", *_in_both_loops(lambda t: t.off + 1)),
     idea("loop-ends-too-early/without-offset", _ending(lambda t: t.q0 + t.Br)),

@@ -22,9 +22,11 @@ from checker.catalog.attention.forward.models import (
 )
 from checker.catalog.attention.launch import shape_of
 from checker.catalog.attention.reference import scores
+from checker.catalog.lines import inverse_factor
 from checker.catalog.numbers import exp32
 from checker.course.case import Array, Case
-from checker.course.misconception import Access, Part, Unwritten, Writes
+from checker.course.misconception import Unwritten, Writes
+from checker.course.text import stores_to
 from checker.course.words import Ideas
 
 idea = Ideas(__file__)
@@ -141,14 +143,14 @@ def _added_as_it_is(new: Callable[[Array], Array]) -> Step:
 VISITS = (
     idea(
         "rescaled-by-the-inverse",
-        visits(_visit(old_o=lambda l, a: l / a)).at(Part.INVERSE_FACTOR, needed=True),
-        visits(_visit(old_l=_inverse)).at(Part.INVERSE_FACTOR, needed=True),
+        visits(_visit(old_o=lambda l, a: l / a)).at(inverse_factor, needed=True),
+        visits(_visit(old_l=_inverse)).at(inverse_factor, needed=True),
     ),
     idea(
         "rescaled-by-the-inverse/new-part",
-        visits(_visit(new_o=_inverse, new_l=_inverse)).at(Part.INVERSE_FACTOR),
-        visits(_visit(new_o=_inverse)).at(Part.INVERSE_FACTOR),
-        visits(_visit(new_l=_inverse)).at(Part.INVERSE_FACTOR),
+        visits(_visit(new_o=_inverse, new_l=_inverse)).at(inverse_factor),
+        visits(_visit(new_o=_inverse)).at(inverse_factor),
+        visits(_visit(new_l=_inverse)).at(inverse_factor),
     ),
     idea("accumulator-overwritten", visits(_visit(old_o=lambda l, a: 0.0 * l))),
     idea("sum-of-last-tile", visits(_visit(old_l=lambda a: 0.0 * a))),
@@ -165,19 +167,15 @@ VISITS = (
     idea("rescaled-to-the-tile-maximum", visits(_old_part(lambda l, a, b: a / b * l))),
     idea(
         "old-state-stored",
-        visits(lambda o, l, a, b, l_j, pv: ((l * a * o + b * pv) / (a * l + b * l_j), l)).at(
-            Access("l_ptr", store=True)
-        ),
+        visits(lambda o, l, a, b, l_j, pv: ((l * a * o + b * pv) / (a * l + b * l_j), l)).at(stores_to("l_ptr")),
     ),
-    idea(
-        "tile-maximum-stored", visits(_visit(), kept_m=lambda m_new, m_tile, l: m_tile).at(Access("m_ptr", store=True))
-    ),
+    idea("tile-maximum-stored", visits(_visit(), kept_m=lambda m_new, m_tile, l: m_tile).at(stores_to("m_ptr"))),
     idea("queries-from-start-k", Writes(_beginning_at_the_keys)),
     idea("loop-to-another-end", Unwritten(_queries_past_n_k)),
-    idea("m-keeps-lse", from_scores(_lse_kept).at(Access("m_ptr", store=True))),
+    idea("m-keeps-lse", from_scores(_lse_kept).at(stores_to("m_ptr"))),
     idea(
         "m-keeps-lse/and-l",
-        visits(_visit(), kept_m=lambda m_new, m_tile, l: m_new + np.log(l)).at(Access("m_ptr", store=True)),
+        visits(_visit(), kept_m=lambda m_new, m_tile, l: m_new + np.log(l)).at(stores_to("m_ptr")),
     ),
     idea(
         "new-part-rescaled-too",

@@ -25,9 +25,10 @@ from checker.catalog.attention.forward.models import (
 )
 from checker.catalog.attention.launch import shape_of
 from checker.catalog.attention.reference import scores
+from checker.catalog.lines import inverse_factor, maximum_not_kept
 from checker.catalog.numbers import FINITE, LOG2_E, exp32
 from checker.course.case import Array, Case
-from checker.course.misconception import Part, Writes
+from checker.course.misconception import Writes
 from checker.course.words import Ideas
 
 idea = Ideas(__file__)
@@ -179,10 +180,8 @@ RESCALED_TOO = {  # signs by what is said of them, as below
 
 # Numbers are those of the lesson's example: the scores 1 3 | 2 5 of one query, and the values 10 20 | 30 40.
 ACCUMULATION = (
-    idea("rescaled-by-the-inverse", running(old_o=inverse, old_l=_same).at(Part.INVERSE_FACTOR, needed=True)),
-    idea(
-        "rescaled-by-the-inverse/normaliser", running(old_o=_same, old_l=inverse).at(Part.INVERSE_FACTOR, needed=True)
-    ),
+    idea("rescaled-by-the-inverse", running(old_o=inverse, old_l=_same).at(inverse_factor, needed=True)),
+    idea("rescaled-by-the-inverse/normaliser", running(old_o=_same, old_l=inverse).at(inverse_factor, needed=True)),
     idea("accumulator-overwritten", running(old_o=lambda a: 0.0 * a)),
     idea("sum-of-last-tile", running(old_l=lambda a: 0.0 * a)),
     *of_p(running, "mi_new", "the factor exp(mi - mi_new), and mi in LSE,"),
@@ -195,7 +194,7 @@ ACCUMULATION = (
     ),
     idea("maximum-of-hidden-scores", running(hidden_too=True, p=lambda s, m: exp32(s - m))),
     idea("max-of-last-tile", running(top=lambda m, m_tile: m_tile)),
-    idea("max-not-kept", running(kept_m=lambda m, m_new: m).at(Part.MAXIMUM_NOT_KEPT, needed=True)),
+    idea("max-not-kept", running(kept_m=lambda m, m_new: m).at(maximum_not_kept, needed=True)),
     idea("accumulator-in-half", running(in_half=True)),
     idea("accumulator-not-rescaled", running(old_o=one)),
     idea("denominator-not-rescaled", running(old_l=one)),

@@ -22,9 +22,11 @@ from checker.catalog.attention.forward.models import (
 )
 from checker.catalog.attention.launch import shape_of, wide, writes
 from checker.catalog.attention.reference import bias, is_causal, scaled_products, scores, sees
+from checker.catalog.lines import exponential_of_scores, k_of_minus_infinity, keys_as_rows, reduced_along_0, unshifted
 from checker.catalog.numbers import FINITE, LOG2_E, exp32, rounded
 from checker.course.case import Array, Case
-from checker.course.misconception import Misconception, Part, Product, Raises, Unwritten, Writes
+from checker.course.misconception import Misconception, Raises, Unwritten, Writes
+from checker.course.text import products_of
 from checker.course.words import Ideas
 
 idea = Ideas(__file__)
@@ -182,8 +184,8 @@ def _o_up_to_n_q(s: Array, v: Array, case: Case) -> Outputs:
 _SIDES_OF_DOT = re.compile(r"not compatible for matmul|equal reduction dimensions|mismatch in its core dimension")
 _SHAPES = re.compile(r"incompatible dimensions|could not be broadcast|Cannot broadcast")
 
-Q_K = Product(frozenset({"q_ptr", "k_ptr"}))  # the one that gives the scores
-Q_K_V = Product(Q_K.of | {"v_ptr"})  # the one that gives O
+Q_K = products_of("q_ptr", "k_ptr")  # the one that gives the scores
+Q_K_V = products_of("q_ptr", "k_ptr", "v_ptr")  # the one that gives O
 
 
 def of_p(model: Callable[..., Writes], m: str, others: str) -> tuple[Misconception, ...]:
@@ -192,15 +194,15 @@ def of_p(model: Callable[..., Writes], m: str, others: str) -> tuple[Misconcepti
     `m` is the maximum that P is relative to, and `others` what else comes of maxima, as the kernel calls them.
     """
     return (
-        idea("p-in-half", model(p=lambda s, m: rounded(exp32(s - m))).at(Part.EXPONENTIAL_OF_SCORES)),
+        idea("p-in-half", model(p=lambda s, m: rounded(exp32(s - m))).at(exponential_of_scores)),
         idea(
             "scale-after-the-maximum",
-            model(unscaled=lambda s, m, scale: exp32(scale * s - m)).at(Part.EXPONENTIAL_OF_SCORES),
+            model(unscaled=lambda s, m, scale: exp32(scale * s - m)).at(exponential_of_scores),
             m=m,
         ),
         idea(
             "scale-after-the-maximum/difference",
-            model(unscaled=lambda s, m, scale: exp32(scale * (s - m))).at(Part.EXPONENTIAL_OF_SCORES),
+            model(unscaled=lambda s, m, scale: exp32(scale * (s - m))).at(exponential_of_scores),
             m=m,
             others=others,
         ),
@@ -228,7 +230,7 @@ SCORES = (
     idea("keys-behind-the-end-counted", from_scores(lambda s, v, case: attention(*padded(s, v, case), case))),
     idea(
         "no-max-subtraction",
-        *(without_max(guarded).at(Part.UNSHIFTED_EXPONENTIAL, needed=True) for guarded in (False, True)),
+        *(without_max(guarded).at(unshifted, needed=True) for guarded in (False, True)),
     ),
     idea("base-two", from_scores(lambda s, v, case: {"o_ptr": attention(s / LOG2_E, v, case)["o_ptr"]})),
     idea("last-keys-only", from_scores(_last_tile)),
@@ -245,8 +247,8 @@ SCORES = (
     idea("keys-and-values-exchanged", Writes(_keys_and_values_exchanged)),
     idea("k-not-transposed", Raises(_SIDES_OF_DOT, Q_K)),
     idea("dot-shapes-do-not-fit", Raises(_SIDES_OF_DOT, Q_K_V)),
-    idea("reduced-over-queries", Raises(_SHAPES, Part.REDUCED_ALONG_0)),
-    idea("keys-hidden-by-rows", Raises(_SHAPES, Part.KEYS_AS_ROWS)),
+    idea("reduced-over-queries", Raises(_SHAPES, reduced_along_0)),
+    idea("keys-hidden-by-rows", Raises(_SHAPES, keys_as_rows)),
     idea("lse-as-the-normaliser", from_scores(_divided_by_lse)),
     idea("loop-to-another-end", from_scores(_up_to_n_q)),
     idea("loop-to-another-end/o", from_scores(_o_up_to_n_q)),
@@ -254,7 +256,7 @@ SCORES = (
     # The last ones: of another kernel that makes NaN of all tails, something else may be known.
     idea(
         "k-filled-with-infinity",
-        _k_filled(-np.inf).at(Part.K_OF_MINUS_INFINITY, needed=True),
+        _k_filled(-np.inf).at(k_of_minus_infinity, needed=True),
         *(_k_filled(value) for value in FINITE),
     ),
 )

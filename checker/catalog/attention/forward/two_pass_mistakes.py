@@ -13,8 +13,9 @@ from checker.catalog.attention.forward.two_pass_models import (
     three_passes,
     unscaled_scores,
 )
+from checker.catalog.lines import inverse_factor, maximum_not_kept, start_above
 from checker.catalog.numbers import exp32
-from checker.course.misconception import Moves, Part
+from checker.course.misconception import Moves
 from checker.course.words import Ideas
 
 idea = Ideas(__file__)
@@ -23,19 +24,19 @@ idea = Ideas(__file__)
 # Numbers are those of the lesson's example: the scores 1 3 | 2 5 of one query, and the values 10 20 | 30 40.
 PASSES = (
     idea("keys-read-three-times", Moves(three_passes, products_too=True)),
-    idea("rescaled-by-the-inverse", passes(old_l=lambda a: 1 / a).at(Part.INVERSE_FACTOR, needed=True)),
+    idea("rescaled-by-the-inverse", passes(old_l=lambda a: 1 / a).at(inverse_factor, needed=True)),
     idea("accumulator-overwritten", passes(kept=0.0)),
     idea("sum-of-last-tile", passes(old_l=lambda a: 0.0 * a)),
     idea("sum-of-last-tile/both", passes(old_l=lambda a: 0.0 * a, top=lambda m, m_tile: m_tile)),
     *of_p(passes, "mi", "the factors exp(mi - mi_new)"),
     idea(
         "maximum-starts-too-high",
-        passes(top=lambda m, m_tile: np.maximum(np.maximum(m, m_tile), 0.0)).at(Part.START_ABOVE, needed=True),
+        passes(top=lambda m, m_tile: np.maximum(np.maximum(m, m_tile), 0.0)).at(start_above, needed=True),
     ),
     idea("maximum-of-hidden-scores", passes(hidden_too=True)),
     idea("max-of-last-tile", passes(top=lambda m, m_tile: m_tile)),
     idea("max-of-last-tile/pass-2", passes(weights=lambda t: exp32(t.s - t.last_m) / t.l)),
-    idea("max-not-kept", passes(kept_m=lambda m, m_new: m).at(Part.MAXIMUM_NOT_KEPT, needed=True)),
+    idea("max-not-kept", passes(kept_m=lambda m, m_new: m).at(maximum_not_kept, needed=True)),
     idea("keys-not-advanced", passes(stale=-1)),
     idea("keys-not-advanced/first", passes(stale=0)),
     idea("l-in-the-exponent", passes(weights=lambda t: exp32(t.s - t.m - t.l))),

@@ -20,9 +20,10 @@ from checker.catalog.attention.pytorch.calls import (
     products_in_tiles,
 )
 from checker.catalog.attention.reference import has_keys, is_causal, offset, scores, sees, visible
+from checker.catalog.lines import inverse_factor
 from checker.catalog.numbers import exp32
 from checker.course.case import Array, Case
-from checker.course.misconception import Footprint, Part, Uses, Writes
+from checker.course.misconception import Footprint, Uses, Writes
 
 # What a function returns. All of these get the folded case.
 
@@ -188,7 +189,7 @@ SOFTMAX_OF_EACH_TILE = tuple(as_in_the_family(from_scores(_softmax_of_each_tile(
 MEAN_OF_V = as_in_the_family(from_scores(_mean_of_v))
 OFFSET_REVERSED = tuple(as_in_the_family(Writes(_offset_reversed(skipping))) for skipping in (False, True))
 INVERSE_FACTORS = tuple(
-    as_in_the_family(sign.at(Part.INVERSE_FACTOR, needed=True))
+    as_in_the_family(sign.at(inverse_factor, needed=True))
     for sign in (running(old_o=inverse, old_l=inverse), running(old_o=inverse), running(old_l=inverse))
 )
 SUM_OF_SOFTMAXES = as_in_the_family(running(p=_sum_of_softmaxes))

@@ -13,7 +13,7 @@ import ast
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 
-from checker.judge.text.code import Assignment, called
+from checker.course.text import Assignment, called
 
 EXPONENTIALS = frozenset({"exp", "exp2"})
 Holes = dict[str, ast.expr]

@@ -1,9 +1,9 @@
-"""The text of one kernel: what it assigns and calls, and what depends on what. Read from the syntax tree alone."""
+"""The text of one kernel: what it assigns and calls, what depends on what, and lines in it that show a mistake."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -80,6 +80,21 @@ class Text:
                     waiting |= names_in(one.value) - reached
         return reached
 
+    def has(self, line: Line, number: int | None) -> bool:
+        """Return whether the line of a number is such a line, or in a statement that is."""
+        return any(one.line <= (number or 0) <= end_of(one.value) for one in line(self))
+
+    def line_of(self, line: Line, store: int | None) -> int | None:
+        """Return the only such line, or the only one that what is stored in line `store` depends on."""
+        found = line(self)
+        if len({one.line for one in found}) > 1:
+            found = [one for one in found if self.carried(one.target)] or found
+        if len({one.line for one in found}) > 1:
+            needed = self.closure(self.stored(store))
+            found = [one for one in found if one.target in needed]
+        lines = {one.line for one in found}
+        return lines.pop() if len(lines) == 1 else None
+
     def product(self, of: frozenset[str]) -> list[Assignment]:
         """Products of blocks that were computed from just these parameters."""
         return [
@@ -98,6 +113,29 @@ class Text:
             n.value.id for n in ast.walk(self.kernel) if isinstance(n, ast.Subscript) and isinstance(n.value, ast.Name)
         }
         return {f"{a.arg}_ptr" for a in self.kernel.args.args if a.arg in reached & sliced}
+
+
+Line = Callable[[Text], list[Assignment]]  # finds lines of a kernel, whatever things are called in it
+
+
+def products_of(*of: str) -> Line:
+    """Return what finds products of blocks that were computed from just these parameters."""
+    return lambda text: text.product(frozenset(of))
+
+
+def stores_to(tensor: str) -> Line:
+    """Return what finds stores to a tensor."""
+
+    def found(text: Text) -> list[Assignment]:
+        return [
+            one
+            for one in text.assignments
+            for call in ast.walk(one.value)
+            if isinstance(call, ast.Call) and called(call) == "store" and call.args
+            if text.closure(names_in(call.args[0])) & text.pointers == {tensor}
+        ]
+
+    return found
 
 
 def _assignments(body: list[ast.stmt], loops: tuple[ast.For, ...]) -> Iterator[Assignment]:
