@@ -97,13 +97,6 @@ def unshifted(code: Text) -> Lines:
     return free[:1] if free and len(free) == len(every) else []
 
 
-def maximum_not_kept(code: Text) -> Lines:
-    """m_new = tl.maximum(m, …), where no line of the loop changes m."""
-    changed = {one.target for one in code.in_loops()}
-    starts = {one.target for one in code.assignments if not one.loops and is_minus_infinity(one.value)}
-    return [one for one in code.in_loops() if calls(one.value, "maximum") and names_in(one.value) & starts - changed]
-
-
 def zeroed_padding(code: Text) -> Lines:
     """A tl.where with 0 for what is past the end, in an exponential or of which one is taken."""
     zeroed = "tl.where(_, _, 0)"

@@ -112,21 +112,13 @@ BLOCKWISE = (
     idea("written-too-early", by_passes(l=lambda e: np.cumsum(sum_over(e, BLOCK), axis=1))),
     idea("own-maximum-in-sum", by_passes(m_in_sum=_max_of_block)),
     idea("own-maximum-in-result", by_passes(m_in_result=_max_of_block)),
-    idea(
-        "not-the-maximum",
-        by_passes(_max_of_magnitudes, other_in_max=0.0),
-        by_passes(_max_of_magnitudes),
-    ),
+    idea("not-the-maximum", by_passes(_max_of_magnitudes, other_in_max=0.0), by_passes(_max_of_magnitudes)),
     idea("not-the-maximum/mean", by_passes(lambda x: np.nanmean(x, axis=(1, 2), keepdims=True), other_in_max=np.nan)),
     idea("not-the-maximum/first-element", by_passes(lambda x: x[:, :1, :1])),
     idea(
-        "minimum-for-maximum",
-        by_passes(lambda x: max_over(x.min(axis=BLOCK, keepdims=True))).at(minimum, needed=True),
+        "minimum-for-maximum", by_passes(lambda x: max_over(x.min(axis=BLOCK, keepdims=True))).at(minimum, needed=True)
     ),
-    idea(
-        "minimum-for-maximum/running",
-        by_passes(lambda x: np.full_like(x, np.nan)).at(minimum, needed=True),
-    ),
+    idea("minimum-for-maximum/running", by_passes(lambda x: np.full_like(x, np.nan)).at(minimum, needed=True)),
     idea("block-local", by_passes(_max_of_block, lambda e: sum_over(e, BLOCK))),
     idea("no-max-subtraction", by_passes(np.zeros_like).at(unshifted, needed=True)),
     idea("max-forgotten-in-result", by_passes(m_in_result=np.zeros_like)),
@@ -143,11 +135,7 @@ BLOCKWISE = (
         by_passes(term=minus_outside, result=minus_outside),
     ),
     idea("subtracted-outside/result", by_passes(result=minus_outside)),
-    idea(
-        "sum-of-x",
-        by_passes(term=lambda x, m: x),
-        by_passes(term=lambda x, m: x - m),
-    ),
+    idea("sum-of-x", by_passes(term=lambda x, m: x), by_passes(term=lambda x, m: x - m)),
     idea("max-forgotten-in-sum", by_passes(m_in_sum=np.zeros_like)),
     idea("lse-as-the-state", by_passes(_lse, np.ones_like)),
     idea("max-of-last-block", by_passes(lambda x: max_over(_last_block(x)))),

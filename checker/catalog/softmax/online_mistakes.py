@@ -75,16 +75,8 @@ ONLINE = (
         online(term=lambda x, m: exp32(x) - m / x.shape[1], padded=True),
     ),
     idea("subtracted-outside/result", online(result=minus_outside)),
-    idea(
-        "sum-of-x",
-        online(term=lambda x, m: x, padded=True),
-        online(term=lambda x, m: x - m, padded=True),
-    ),
-    idea(
-        "max-of-last-block",
-        online(new_max=_of_block),
-        online(next_max=_of_block),
-    ),
+    idea("sum-of-x", online(term=lambda x, m: x, padded=True), online(term=lambda x, m: x - m, padded=True)),
+    idea("max-of-last-block", online(new_max=_of_block), online(next_max=_of_block)),
     idea("guard-of-the-old-maximum", online(stale_guard=True)),
     idea("rescaled-to-the-blocks-maximum", online(block_max_in_factor=True)),
     idea("guard-in-the-maximum", by_passes(_at_least_0_after_infinity)),

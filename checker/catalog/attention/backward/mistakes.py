@@ -110,14 +110,12 @@ _OF_TILES_MASKED = (
 )
 _OF_NORMALISER = (
     idea(
-        "softmax-of-each-tile",
-        *(from_p(partial(tile_softmax, hidden_too=hidden_too)) for hidden_too in (False, True)),
+        "softmax-of-each-tile", *(from_p(partial(tile_softmax, hidden_too=hidden_too)) for hidden_too in (False, True))
     ),
 )
 _OF_OFFSET = (
     idea(
-        "causal-offset-reversed",
-        *(from_p(partial(reversed_offset, skipping=skipping)) for skipping in (True, False)),
+        "causal-offset-reversed", *(from_p(partial(reversed_offset, skipping=skipping)) for skipping in (True, False))
     ),
     idea("causal-top-left", from_p(lambda case: another_mask(case, 0))),
     idea("causal-off-by-one", from_p(lambda case: another_mask(case, offset(case) - 1))),

@@ -265,11 +265,7 @@ CAUSAL = (
     idea("causal-offset-reversed", *_in_both_loops(lambda t: -t.off)),
     idea("causal-top-left", *_in_both_loops(lambda t: 0)),
     *(idea(key, sign) for key, sign in UNASKED.items()),
-    idea(
-        "loop-begins-at-the-diagonal",
-        *_beginning_at_the_diagonal("causal"),
-        *_beginning_at_the_diagonal("all"),
-    ),
+    idea("loop-begins-at-the-diagonal", *_beginning_at_the_diagonal("causal"), *_beginning_at_the_diagonal("all")),
     idea("causal-ignored", _seeing(lambda t: np.ones_like(t.sees()), skipping=False)),
     idea("causal-ignored/on-the-diagonal", _seeing(lambda t: np.ones_like(t.sees()))),
     idea("hidden-rows-nan", _hidden(_nan, lambda case: np.nan, in_all_tiles=False)),

@@ -174,8 +174,7 @@ VISITS = (
     idea("loop-to-another-end", Unwritten(_queries_past_n_k)),
     idea("m-keeps-lse", from_scores(_lse_kept).at(stores_to("m_ptr"))),
     idea(
-        "m-keeps-lse/and-l",
-        visits(_visit(), kept_m=lambda m_new, m_tile, l: m_new + np.log(l)).at(stores_to("m_ptr")),
+        "m-keeps-lse/and-l", visits(_visit(), kept_m=lambda m_new, m_tile, l: m_new + np.log(l)).at(stores_to("m_ptr"))
     ),
     idea(
         "new-part-rescaled-too",

@@ -25,7 +25,7 @@ from checker.catalog.attention.forward.models import (
 )
 from checker.catalog.attention.launch import shape_of
 from checker.catalog.attention.reference import scores
-from checker.catalog.lines import inverse_factor, maximum_not_kept
+from checker.catalog.lines import inverse_factor
 from checker.catalog.numbers import FINITE, LOG2_E, exp32
 from checker.course.case import Array, Case
 from checker.course.misconception import Writes
@@ -194,7 +194,7 @@ ACCUMULATION = (
     ),
     idea("maximum-of-hidden-scores", running(hidden_too=True, p=lambda s, m: exp32(s - m))),
     idea("max-of-last-tile", running(top=lambda m, m_tile: m_tile)),
-    idea("max-not-kept", running(kept_m=lambda m, m_new: m).at(maximum_not_kept, needed=True)),
+    idea("max-not-kept", running(kept_m=lambda m, m_new: m)),
     idea("accumulator-in-half", running(in_half=True)),
     idea("accumulator-not-rescaled", running(old_o=one)),
     idea("denominator-not-rescaled", running(old_l=one)),

@@ -63,11 +63,7 @@ OF_DELTA_AND_DS = (
     _idea("ds-without-p"),
     *(_idea(f"dp-scaled{end}", *models.DP_SCALED[again]) for end, again in (("", True), ("/in-its-place", False))),
     *(
-        idea(
-            f"wrong-operand/dp-{place.lower()}",
-            as_in_kernels(dp_from(one, other), "dq", "dk"),
-            operand=what,
-        )
+        idea(f"wrong-operand/dp-{place.lower()}", as_in_kernels(dp_from(one, other), "dq", "dk"), operand=what)
         for what, place, one, other in (*OPERANDS_OF_DP, ("O", "dO", "o", "v"))
     ),
 )
