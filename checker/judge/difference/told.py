@@ -68,7 +68,7 @@ def told(puzzle_id: str, finding: Finding, seen: Compared, first: Difference, cu
         differs = replace(differs, alike=tuple(alike), without=tuple(without))
     asked = question(puzzle_id, seen.case.kernel, _place(seen, first))
     if not generic and not (proven and _contradicted(finding, seen, where)):
-        located = finding.where.line is not None and (not finding.where.role or seen.wrong is None)
+        located = finding.where.line is not None and not finding.where.role
         where_seen = finding.where if located or place.line is None else place
         if where_seen.case != seen.case.name:
             differs = replace(differs, case=seen.case.name)
