@@ -25,7 +25,7 @@ from checker.catalog.attention.forward.models import (
 )
 from checker.catalog.attention.launch import shape_of
 from checker.catalog.attention.reference import scores
-from checker.catalog.lines import inverse_factor
+from checker.catalog.lines import accumulator, inverse_factor
 from checker.catalog.numbers import FINITE, LOG2_E, exp32
 from checker.course.case import Array, Case
 from checker.course.misconception import Writes
@@ -173,7 +173,7 @@ OWN_SOFTMAX = (
 )
 OWN_VALUES = (_step(g=_by_own_sum), _step(g=_by_own_sum, e=_as_it_comes))
 RESCALED_TOO = {  # signs by what is said of them, as below
-    "new-part-rescaled-too": _step(g=_new_and_old, q=_new_and_old),
+    "new-part-rescaled-too": _step(g=_new_and_old, q=_new_and_old).at(accumulator),
     "new-part-rescaled-too/product": _step(g=_new_and_old),
     "new-part-rescaled-too/sum": _step(q=_new_and_old),
 }

@@ -13,7 +13,7 @@ from checker.catalog.attention.forward.two_pass_models import (
     three_passes,
     unscaled_scores,
 )
-from checker.catalog.lines import inverse_factor, start_above
+from checker.catalog.lines import inverse_factor, maximum, start_above
 from checker.catalog.numbers import exp32
 from checker.course.misconception import Moves
 from checker.course.words import Ideas
@@ -34,7 +34,7 @@ PASSES = (
         passes(top=lambda m, m_tile: np.maximum(np.maximum(m, m_tile), 0.0)).at(start_above, needed=True),
     ),
     idea("maximum-of-hidden-scores", passes(hidden_too=True)),
-    idea("max-of-last-tile", passes(top=lambda m, m_tile: m_tile)),
+    idea("max-of-last-tile", passes(top=lambda m, m_tile: m_tile).at(maximum)),
     idea("max-of-last-tile/pass-2", passes(weights=lambda t: exp32(t.s - t.last_m) / t.l)),
     idea("max-not-kept", passes(kept_m=lambda m, m_new: m)),
     idea("keys-not-advanced", passes(stale=-1)),
