@@ -27,6 +27,7 @@ MOST_FINDINGS = 3  # the worst ones; the rest often follow from them
 MOST_PRINTED_LINES = 20
 WALK_THROUGH, STEPPING, STUCK, NEXT = "The solution:", "See it happen:", "Stuck?", "Next:"  # what is typed follows
 _FIRST = re.compile(r"(?<=[.!?])\s+(?=[A-Z])|(?<=[。！？])")  # where a sentence ends
+_SIZES = re.compile(r" ?[(（]")  # of a case
 SHADES = "·░▒▓█"  # of a cell of an error map: all right, up to a third, two thirds, nearly all, all wrong
 
 PLAIN_WORDS = {
@@ -138,7 +139,7 @@ def place(verdict: Verdict, finding: Finding, *, short: bool = False) -> str:
     if short and finding.differs is not None and finding.differs.case:
         case = said(finding.differs.case)
     if short and case is not None:
-        case = case.partition(" (")[0]  # without its sizes
+        case = _SIZES.split(case, maxsplit=1)[0]
     if case is not None:
         parts.append(said(f"seen with: {case}"))
     return " · ".join(parts)
@@ -197,14 +198,16 @@ def shortly(finding: Finding) -> tuple[str, ...]:
         return (*filter(None, [_FIRST.split(finding.explanation, maxsplit=1)[0]]), *finding.examples[:1])
     if finding.differs.headline:
         return (*filter(None, [finding.explanation]), *finding.examples[:1])
-    return (said(" ").join(map(said, finding.differs.told)),)
+    return (" ".join(map(said, finding.differs.told)).replace("。 ", "。"),)
 
 
 def besides(verdict: Verdict) -> Iterator[str]:
     """Yield what a short report leaves out: other findings, and the properties that fail, but for the first."""
     if more := more_than(verdict, 1):
         yield more
-    if failed := [one.title for one in verdict.properties if not one.passed]:
+    seen = _SIZES.split("".join(one.where.case or "" for one in verdict.findings[:1]), maxsplit=1)[0]
+    fails = sorted((one for one in verdict.properties if not one.passed), key=lambda one: said(one.case or "") != seen)
+    if failed := [one.title for one in fails]:  # first what the finding was seen with
         counted = f"{len(failed)} of {len(verdict.properties)} properties fail"
         yield said(f"{counted}: {failed[0]}" if len(failed) == 1 else f"{counted}, first: {failed[0]}")
 
