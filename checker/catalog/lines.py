@@ -272,6 +272,22 @@ def other_axis(code: Text) -> Lines:
     return having(code.assignments, "tl.program_id(A)", where=other)
 
 
+def _bound(position: int, last: bool = True) -> Line:
+    """Where the loop over tiles begins (0) or ends (1): its name's last or first assignment, or the loop's own line."""
+
+    def of(code: Text) -> Lines:
+        loops = {loop for one in code.in_loops() if calls(one.value, "dot") for loop in one.loops[-1:]}
+        if len(loops) != 1 or not isinstance((call := loops.pop()).iter, ast.Call):
+            return []
+        arguments = call.iter.args
+        bound = arguments[min(position, len(arguments) - 1)]
+        own = [one for one in code.assignments if isinstance(bound, ast.Name) and one.target == bound.id]
+        own = [one for one in own if not one.loops and one.line < call.lineno]
+        return own[-1 if last else 0 :][:1] or [Assignment("", bound, call.lineno, ())]
+
+    return of
+
+
 def _is_lanes(code: Text, value: ast.expr) -> bool:
     """tl.arange(…), or a name that holds just that."""
     if isinstance(value, ast.Name):
@@ -350,5 +366,6 @@ def accumulator(code: Text) -> Lines:
 
 minimum = calling("min", "minimum")
 reshape = calling("reshape", "view", everywhere=True)
+loop_begin, loop_end, loop_end_without_mask = _bound(0), _bound(1), _bound(1, last=False)
 lanes_against_n = _lanes_against(ast.Name)
 lanes_against_rest = _lanes_against(ast.BinOp)  # of n

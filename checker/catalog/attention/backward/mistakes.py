@@ -43,6 +43,7 @@ from checker.catalog.attention.bounds import looked_at
 from checker.catalog.attention.forward.mistakes import scaled_in_half
 from checker.catalog.attention.launch import writes
 from checker.catalog.attention.reference import offset, scores, sees
+from checker.catalog.lines import loop_begin
 from checker.course.misconception import Reaches, Writes
 from checker.course.words import Ideas
 
@@ -54,7 +55,7 @@ def _begun_at(first: Callable[[int, int, int, int], int]) -> Writes:
 
 
 def _begun_late(late: int) -> Writes:
-    return _begun_at(lambda start, offset, Br, Bc: max(0, start - offset + late) // Br * Br)
+    return _begun_at(lambda start, offset, Br, Bc: max(0, start - offset + late) // Br * Br).at(loop_begin)
 
 
 _OF_DELTA = (

@@ -25,6 +25,7 @@ from checker.catalog.attention.dropped import dropped
 from checker.catalog.attention.forward.causal_mistakes import RETURNED_EARLY, future
 from checker.catalog.attention.launch import wide
 from checker.catalog.attention.reference import scores, sees
+from checker.catalog.lines import loop_end
 from checker.course.case import Array, Case
 from checker.course.misconception import Misconception, Writes
 from checker.course.words import Ideas
@@ -82,7 +83,9 @@ def _upside_down(strict: bool) -> Writes:
 
 
 def _ending_early(early: int) -> Writes:
-    return from_gradients(lambda case, g: collected_of(case, g.p, ended_early(case, g.ds, early), "dq_ptr"))
+    return from_gradients(lambda case, g: collected_of(case, g.p, ended_early(case, g.ds, early), "dq_ptr")).at(
+        loop_end
+    )
 
 
 # Products with another operand: the gradient, what stands in it, in place of what, and then the tile and the tensor.

@@ -12,6 +12,7 @@ from checker.catalog.attention.bounds import looked_at, whole_tiles
 from checker.catalog.attention.forward.models import Outputs, attention, from_scores, last_looked_at, of_scores
 from checker.catalog.attention.launch import shape_of
 from checker.catalog.attention.reference import has_keys, is_causal, offset, scores, sees, visible
+from checker.catalog.lines import loop_end, loop_end_without_mask
 from checker.course.case import Array, Case, Role
 from checker.course.misconception import Load, Unwritten, Writes
 from checker.course.words import Ideas
@@ -90,12 +91,12 @@ def _ending(end: Key, wrong: Literal["causal", "full"] = "causal") -> Writes:
 
 def _ending_early(early: int) -> Writes:
     """Return attention with a loop over keys that ends `early` keys too soon in causal launches."""
-    return _ending(lambda t: t.q0 + t.Br + t.off - early)
+    return _ending(lambda t: t.q0 + t.Br + t.off - early).at(loop_end)
 
 
 def _ending_early_without_mask(early: int) -> Writes:
     """Return attention with a loop over keys that ends `early` keys too soon in full launches."""
-    return _ending(lambda t: t.n_k - early, wrong="full")
+    return _ending(lambda t: t.n_k - early, wrong="full").at(loop_end_without_mask)
 
 
 def _beginning(first: Key, wrong: Literal["causal", "all"]) -> Writes:
