@@ -16,12 +16,10 @@
 # ## What you will build
 #
 # A kernel that multiplies two matrices. Almost all arithmetic of a transformer is such products: its linear layers, and
-# the two inside attention. On an H200, the ten lines that you are about to write make 586 TFLOP/s in fp16 (m = n = k =
-# 4096). That is 78 % of PyTorch's own product, and almost nine times what that GPU can do in fp32 without its matrix
-# units. `tl.dot` is how a Triton kernel gets at these units.
+# the two inside attention. `tl.dot` is how a Triton kernel uses the matrix units of a GPU.
 #
-# C has the shape $(m, n)$: here `m` is the number of its rows, and not a maximum. A program owns one tile of C. It
-# moves along $k$, and at each step multiplies a tile of A with a tile of B:
+# C has the shape $(m, n)$: here `m` is the number of its rows, not a maximum. A program owns one tile of C. It moves
+# along $k$, and each step multiplies a tile of A by a tile of B:
 #
 # ```
 #         k ──▶  Bk                           n ──▶  Bn
@@ -45,7 +43,7 @@
 # ## The idea
 #
 # **The product.** $C = A B^T$, with A of shape $(m, k)$ and B of shape $(n, k)$. The entry in row $r$ and column $c$
-# multiplies a row of A with a row of B:
+# multiplies a row of A by a row of B:
 #
 # $$ c_{rc} = \sum_{t=1}^{k} a_{rt}\, b_{ct}. $$
 #
@@ -58,11 +56,11 @@
 #         c[row, col] = (a[row] * b[col]).sum()     # all of it: c = a @ b.T
 # ```
 #
-# B is stored with a row for each column of C. That is how a linear layer stores its weights, and how attention stores
-# its keys: $Q K^T$ is this product.
+# B is stored with a row for each column of C. Linear layers store their weights like this, and attention its keys:
+# $Q K^T$ is this product.
 #
 # **Tiles.** A sum can be cut into parts. Cut $k$ into steps of $B_k$ columns. Then a tile of C is a sum of products of
-# small tiles, and these fit on the chip:
+# small tiles, which fit on the chip:
 #
 # $$ C_{ij} = \sum_{t=1}^{T_k} A_{it}\, B_{jt}^T, \qquad T_m = \lceil m / B_m \rceil, \quad
 # T_n = \lceil n / B_n \rceil, \quad T_k = \lceil k / B_k \rceil. $$
@@ -88,16 +86,16 @@
 # | `torch.zeros(8, 4)` | `tl.zeros((8, 4), tl.float32)` | a tile of zeros |
 #
 # A tile of A has the shape `(Bm, Bk)`, a tile of B `(Bn, Bk)`. So `tl.dot` needs the second one transposed, `(Bk, Bn)`.
-# The tile is already on the chip, so that moves no memory.
+# That moves no memory, because the tile is already on the chip.
 #
-# **The accumulator.** The sum lives in a tile of its own, from before the loop until after it. It is fp32 whatever A
-# and B are: each product of two fp16 numbers is exact in fp32, and only their sum is rounded, and C once more when it
-# is stored.
+# **The accumulator.** The sum needs a tile of its own, made before the loop and stored after it. It is fp32, whatever
+# the type of A and B. A product of two fp16 numbers is exact in fp32, so only the additions round. Then C is rounded to
+# its type when it is stored.
 #
-# **The mask along k.** Nothing need be a multiple of a tile's side. A row past the last one gives a row of C that is
-# not stored, and does no harm. Along k it is different: each column adds something to *every* entry of the tile. What
-# must a lane past the end of k hold, so that it adds nothing? Take the example with $k = 3$. The second step has one
-# column instead of two, and acc ends as `5 2` over `2 4`.
+# **The mask along k.** The last tiles may be partly empty. A row past the end gives a row of C that is not stored, so
+# it does no harm. A column past the end of k does harm: it adds something to *every* entry of the tile. What must its
+# lanes hold, so that they add nothing? Take the example with $k = 3$. The second step has one column instead of two,
+# and the final acc is `5 2` over `2 4`.
 #
 # ## The signature
 #
@@ -110,15 +108,16 @@
 # | `m`, `n`, `k` | the sizes, at least 1 |
 # | `Bm`, `Bn`, `Bk` | sides of the tiles, powers of two, at least 16 |
 #
-# The grid is $(T_m, T_n)$, and has two dimensions: $i$ is `tl.program_id(0)`, and $j$ is `tl.program_id(1)`. The stub
-# turns them into the numbers of C's rows and columns, `rows` and `cols`. The rows of B are the columns of C, so `cols`
-# also says which rows of B are needed. Neither moves along $k$: you number those columns of A and B yourself.
+# The grid is $(T_m, T_n)$: $i$ is `tl.program_id(0)`, and $j$ is `tl.program_id(1)`. The stub turns them into `rows`
+# and `cols`, the numbers of C's rows and columns. The rows of B are the columns of C, so `cols` also numbers the rows
+# of B. The columns of A and B, along $k$, need numbers of their own: make a block for them.
 #
 # ## The traffic bound
 #
-# $T_n$ programs lie in a row of tiles of C, and all of them need the same strip of A. So A is loaded $T_n$ **times**, B
-# $T_m$ **times**, and C is stored **once**. You may not load a whole strip at once: no block may be larger than the
-# largest of the three tiles. Products are made by `tl.dot`, at most $T_m T_n T_k$ of them.
+# In a row of C there are $T_n$ tiles, and their programs all need the same strip of A. So A is loaded $T_n$ **times**,
+# B $T_m$ **times**, and C is stored **once**. Mask the rows past the end. `rows % m`, as in Triton's tutorial, is not
+# enough here, because it loads the first rows again. Do not load a whole strip at once. No block may have more numbers
+# than the largest of the tiles of A, B and C. Make the products with `tl.dot`, at most $T_m T_n T_k$ of them.
 
 # %%
 import triton
@@ -176,16 +175,14 @@ check("a1")
 #
 # <details><summary>1: a nudge</summary>
 #
-# The loop is that of p4, with k for n_cols and Bk for BLOCK_COLS. In each iteration, which columns of A and B are
-# loaded? Those numbers are a block like `cols` in p4, and the tile of A is addressed as the tile of x was
-# there.
+# The loop is the loop of p4, with k for n_cols and Bk for BLOCK_COLS. Which columns of A and B does each iteration
+# load? Make a block of their numbers, like `cols` in p4. Address the tile of A like the tile of x there.
 #
 # </details>
 # <details><summary>2: the tiles and their masks</summary>
 #
-# `inner = start + tl.arange(0, Bk)`. The tile of A has offsets `rows[:, None] * a_row_stride + inner[None, :]`, and
-# the tile of B the same with `cols` and `b_row_stride`. A lane counts if its row and its column exist. All others
-# hold 0.
+# `inner = start + tl.arange(0, Bk)`. The tile of A has the offsets `rows[:, None] * a_row_stride + inner[None, :]`, the
+# tile of B the same with `cols` and `b_row_stride`. A lane counts if its row and its column exist. All others hold 0.
 #
 # </details>
 # <details><summary>3: nearly there</summary>
@@ -216,17 +213,17 @@ from checker.notebook import predict
 predict("a1", a_reads=..., b_reads=..., multiply_adds=...)
 
 # %% [markdown]
-# **Run.** The next cell is the same launch. Write down how often A and B are read if you change one side of the tiles,
-# and how many programs and iterations there are:
+# **Run.** The next cell is the same launch. Change one side of the tiles. How often are A and B read then, and how many
+# programs and iterations are there? Write your guesses down first.
 #
 # 1. With `Bn` 32?
 # 2. With `Bk` 32, and `Bn` 16 again?
 #
 # <details><summary>Answers</summary>
 #
-# 1. The grid is 3 x 1, so 3 programs with 3 iterations each. A is read once, because C has only one tile across, and B
-#    is still read three times.
-# 2. 6 programs with 2 iterations each, and nothing else changes: A is read twice, B three times.
+# 1. The grid is 3 x 1, so 3 programs with 3 iterations each. C has only one tile across, so A is read once. B is still
+#    read three times.
+# 2. 6 programs with 2 iterations each. Nothing else changes: A is read twice, B three times.
 #
 # </details>
 
@@ -248,13 +245,13 @@ run(matmul_kernel, a_ptr=a, b_ptr=b, c_ptr=np.zeros((m, n), np.float32), **strid
 # %% [markdown]
 # The next cell multiplies matrices of ones, but the second half of A holds 0.9. What is $c_{ij}$? What if the
 # accumulator is fp16? Start yours with `tl.float16`, write `acc = (acc + tl.dot(a, tl.trans(b))).to(tl.float16)`, and
-# put your kernel back afterwards.
+# restore your kernel afterwards.
 #
 # <details><summary>Answers</summary>
 #
 # In fp16, 0.9 is 0.8999, and $2048 + 2048 \cdot 0.8999 = 3891$. C is fp16, which has only even numbers there: 3892.
-# With an fp16 accumulator, the last 128 iterations each add $16 \cdot 0.9 = 14.4$ to an even number and round to an
-# even one. So each adds 14: $2048 + 128 \cdot 14 = 3840$. That is an error of 1.3 %, and k is often larger.
+# With an fp16 accumulator, each of the last 128 iterations adds $16 \cdot 0.9 = 14.4$ to an even number, and rounds to
+# an even one. So each adds 14: $2048 + 128 \cdot 14 = 3840$. That is an error of 1.3 %, and k is often larger.
 #
 # </details>
 
@@ -269,11 +266,11 @@ run(matmul_kernel, a_ptr=a, b_ptr=b, c_ptr=c, **strides, **sizes, grid=(1, 1))
 # %% [markdown]
 # ## What to notice afterwards
 #
-# This is the loop of p4, with a product in place of a maximum and a sum. In attention, rows of A are queries and rows
-# of B are keys. C is their scores, and a tile of it is used at once instead of being stored.
+# This is the loop of p4, with a product instead of a maximum and a sum. In attention, rows of A are queries and rows of
+# B are keys. C is their scores, and a tile of C is used at once instead of being stored.
 #
-# Larger tiles mean fewer strips, and fewer loads. In fp16, the operations for each byte that is loaded, the *arithmetic
-# intensity*, are $B_m B_n / (B_m + B_n)$:
+# Larger tiles mean fewer loads. The *arithmetic intensity* is the number of operations for each byte that is loaded. In
+# fp16 it is $B_m B_n / (B_m + B_n)$:
 #
 # | tile of C | operations a byte | loads for $m = n = k = 4096$ |
 # |---|---|---|
@@ -283,16 +280,22 @@ run(matmul_kernel, a_ptr=a, b_ptr=b, c_ptr=c, **strides, **sizes, grid=(1, 1))
 # | 128 x 256 | 85 | 1.6 GB |
 #
 # For sizes that are multiples of 16, Triton compiles a version in which one instruction copies many numbers, in the
-# background. For all others, each number gets a load and a mask of its own: with k = 4096 the product takes 0.23 ms on
-# an H200, and with k = 4088 it takes 1.11 ms. `make bench PUZZLE=a1 EVERY=1` times both on a GPU of yours.
+# background. For all others, each number gets a load and a mask of its own. On an H200, in fp16 with m = n = 4096:
+#
+# | k | time |
+# |---|---|
+# | 4096 | 0.23 ms |
+# | 4088 | 1.11 ms |
+#
+# The first is 586 TFLOP/s, 78 % of the speed of PyTorch's own product. It is almost nine times what that GPU can do in
+# fp32 without its matrix units. `make bench PUZZLE=a1 EVERY=1` times both sizes on a GPU of yours.
 #
 # The matrix units of an NVIDIA GPU do not take fp32 as it is. `tl.dot` of fp32 tiles first rounds them to TF32, which
-# keeps 11 binary digits, as fp16 does. `tl.dot(a, b, input_precision="ieee")` does not. The checker accepts either.
+# keeps 11 binary digits, like fp16. `tl.dot(a, b, input_precision="ieee")` does not. The checker accepts either.
 #
 # ## Where to read on
 #
 # * [Tiling, and what it saves](../docs/background/gpu.md#tiling).
 # * [Triton's tutorial on matrix
 #   multiplication](https://triton-lang.org/main/getting-started/tutorials/03-matrix-multiplication.html): the same
-#   loop. Its programs are ordered so that those which run at the same time share strips in the L2 cache. Where this
-#   kernel masks rows past the end, it reads rows from the beginning again.
+#   loop. Its programs are ordered so that those which run at the same time share strips in the L2 cache.

@@ -15,10 +15,10 @@
 #
 # ## What you will build
 #
-# FlashAttention in PyTorch: the algorithm itself, on any machine, without a GPU and without Triton. Take it before p5
-# or p6 if you want to see the algorithm before its kernel. What you write keeps a few tiles of scores in memory where
-# plain attention keeps all scores: of 1024 queries and keys of width 16, in tiles of 32 by 32, about 22,000 numbers at
-# once, and not 2,113,536. Twice the length is four times as much for plain attention, and twice as much for yours.
+# FlashAttention in PyTorch: the algorithm itself, without a GPU and without Triton. Take it before p5 or p6 if you want
+# to see the algorithm before its kernel. For 1024 tokens, plain attention keeps more than two million numbers at once,
+# and your function about 22,000. Twice the length makes four times as many for plain attention, and twice as many for
+# yours.
 #
 # ![Areas to one scale. Plain attention: two squares of 1024 by 1024 numbers, S and P, and a thin strip, O; 2,113,536 numbers. By tiles: the thin strips O and LSE, four tiny squares of 32 by 32 and a tile of O; 22,208 numbers.](../docs/figures/alive.svg)
 #
@@ -43,19 +43,19 @@
 #
 # <!-- attention -->
 # Each row of Q is a *query*. Each row of K is a *key*, and the same row of V is its *value*. A *score* says how well a
-# query fits a key: their dot product, times a factor `scale` (often $1/\sqrt{d}$, which keeps scores from growing with
-# the width $d$ of a row). A softmax turns the scores of one query into *weights*, and its row of O is the mean of all
-# values with these weights:
+# query fits a key. It is their dot product, times a factor `scale`. (Often this is $1/\sqrt{d}$, so that scores do not
+# grow with the width $d$ of a row.) A softmax turns the scores of one query into *weights*. The query's row of O is the
+# mean of all values with these weights:
 #
 # $$ s_{ij} = \text{scale} \cdot q_i \cdot k_j, \qquad m_i = \max_j s_{ij}, \qquad l_i = \sum_j e^{s_{ij} - m_i}, \qquad
 # o_i = \frac{1}{l_i} \sum_j e^{s_{ij} - m_i}\, v_j. $$
 #
-# A model does this many times side by side, each time with matrices of its own: each of these is a *head*. Queries of
-# different heads, and different queries of one head, have nothing to do with each other.
+# A model does this many times in parallel, each time with its own matrices. Each of these is a *head*. All queries are
+# independent of each other, within a head and across heads.
 # <!-- /attention -->
 #
-# Here there is a batch of sequences as well, and `@` multiplies the matrices of all of them at once, so you need no
-# loop over heads. This is all of it, and what the checker compares your results with:
+# Here Q, K and V also hold a batch of sequences. `@` multiplies all their matrices at once, so you need no loop over
+# heads. The checker compares your results with this function:
 #
 # ```python
 # def attention(q, k, v, scale, causal):            # (batch, heads, n_q, d), and two of (batch, heads, n_k, d)
@@ -68,17 +68,18 @@
 #
 # ## The idea
 #
-# **By tiles.** From p3 you know how `m` and `l` are kept while a row comes in pieces: when the maximum grows, the old
-# `l` is multiplied by $\alpha = e^{m - m_{new}}$. The sum in $o_i$ has the same exponentials in it as $l_i$. So it can
-# be kept in the same way, with the same factor:
+# **By tiles.** From p3 you know how to keep `m` and `l` while a row comes in pieces. When the maximum grows, the old
+# `l` is multiplied by $\alpha = e^{m - m_{new}}$. The sum in $o_i$ has the same exponentials as $l_i$. So keep it in
+# the same way, with the same factor:
 #
 # $$ l \leftarrow \alpha\, l + \operatorname{rowsum} P, \qquad O \leftarrow \alpha\, O + P V, \qquad
 # P = e^{S - m_{new}}. $$
 #
-# A loop over tiles of Br queries, and in it one over tiles of Bc keys. After the inner loop, O is divided by $l$, once.
+# Write a loop over tiles of Br queries, and in it one over tiles of Bc keys. Divide O by $l$ once, after the inner
+# loop.
 #
-# **In numbers.** Take one query with the scores 1 3 | 2 5, in tiles of two keys: the row of p3. The values are
-# 10 20 | 30 40, one number each.
+# **In numbers.** Take one query with the scores 1 3 | 2 5 of p3, in tiles of two keys. The values are 10 20 | 30 40,
+# one number each.
 #
 # ```
 # tile 1:   m = 3   P = e^(1-3), e^(3-3) = 0.135, 1      l = 1.135
@@ -87,16 +88,16 @@
 #           P = e^(2-5), e^(5-5) = 0.050, 1
 #           l = 0.135 · 1.135 + 1.050 = 1.203
 #           O = 0.135 · 21.35 + 0.050 · 30 + 1 · 40 = 44.38
-# at last:  O = 44.38 / 1.203 = 36.88
+# finally:  O = 44.38 / 1.203 = 36.88
 #           LSE = 5 + log(1.203) = 5.185
 # ```
 #
-# **LSE** $= m + \log l$ is the logarithm of $\sum_j e^{s_{ij}}$. With this one number the weights can be computed again
-# later, as $e^{s_{ij} - LSE_i}$: the backward pass needs it for that.
+# **LSE** $= m + \log l$ is the logarithm of $\sum_j e^{s_{ij}}$. From this one number, the backward pass computes the
+# weights again, as $e^{s_{ij} - LSE_i}$.
 #
-# **The causal mask.** A language model predicts each word from those before it. With `causal`, queries are the *last*
-# $n_q$ of $n_k$ positions (with more queries than keys, the formula still says who sees what), and none sees a later
-# position than its own:
+# **The causal mask.** A language model predicts each word from the words before it. With `causal`, the queries are the
+# *last* $n_q$ of $n_k$ positions, and none sees a position after its own. With more queries than keys, the same formula
+# says who sees what:
 #
 # $$ \text{query } i \text{ sees key } j \text{ exactly if } j \le i + n_k - n_q. $$
 #
@@ -107,18 +108,18 @@
 # query 2        ×  ×  ×  ×  ×   the last query sees all keys
 # ```
 #
-# A hidden score is $-\infty$, because $e^{-\infty} = 0$. If the last of the four keys above is hidden, tile 2 has the
-# scores 2 and $-\infty$: m stays 3, alpha is 1, and O is $(21.35 + 0.368 \cdot 30) / 1.503 = 21.55$. A tile that is
-# hidden altogether changes nothing, and must not be computed. Up to which key does the tile of queries from `start_q`
-# on see anything?
+# A hidden score is $-\infty$, because $e^{-\infty} = 0$. Hide the last of the four keys above: tile 2 has the scores 2
+# and $-\infty$. Then m stays 3, alpha is 1, and O is $(21.35 + 0.368 \cdot 30) / 1.503 = 21.55$. A tile that is
+# completely hidden changes nothing, and must not be computed. What is the last key that the tile of queries beginning
+# at `start_q` can see?
 #
 # **Queries that see no key.** With more queries than keys, the first $n_q - n_k$ see nothing. Their sums are empty: O
 # is 0, and LSE is $\log 0 = -\infty$. While the maximum is $-\infty$, p3's guard helps. At the end, do not divide 0 by
 # 0.
 #
-# **The ends.** Nothing need be a multiple of a tile, but there is nothing to mask: a slice that goes past the end is
-# cut off there. With 70 keys, `k[:, :, 64:96]` has 6. So whatever you make for a tile must be as long as that tile.
-# `torch.arange` does not cut anything off.
+# **The ends.** The last tiles may be shorter. You need no mask, because a slice stops where its tensor stops. With 70
+# keys, `k[:, :, 64:96]` has 6. But `torch.arange` does not stop there. Make every tensor for a tile as long as that
+# tile.
 #
 # | word | what it does |
 # |---|---|
@@ -127,9 +128,9 @@
 # | `torch.maximum(x, y)`, `torch.where(condition, 0.0, x)` | choose entry by entry |
 # | `torch.exp(x)`, `torch.log(x)` | the natural ones |
 #
-# You have loops, `if`, arithmetic, slices, and the functions and methods of `torch` that compute with tensors.
-# [The guide](../docs/guide.md#what-a-function-of-pytorch-may-use) lists them all. `scaled_dot_product_attention` and
-# its like are what you build. An `if` on a tensor's value is allowed, a few times for each product.
+# You have loops, `if`, arithmetic, slices, and the functions and methods of `torch` that compute with tensors. [The
+# guide](../docs/guide.md#what-a-function-of-pytorch-may-use) lists them all, without `scaled_dot_product_attention` and
+# the like, which you build. An `if` on a tensor's value is allowed, a few times for each product.
 #
 # ## The signature
 #
@@ -142,8 +143,8 @@
 # | `Br`, `Bc` | queries and keys of a tile: any numbers from 1 on |
 #
 # The function returns a tuple: O, with the shape and the type of `q`, and LSE, `(batch, heads, n_q)`, of the same type.
-# The inputs need not be contiguous: they may be slices or transposed views of larger tensors. So `.view` may fail,
-# where `.reshape` copies. They must not be changed.
+# The inputs must not be changed. They may be slices or transposed views of larger tensors, which are not contiguous. So
+# `.view` may fail, where `.reshape` copies.
 #
 # ## Memory and work
 #
@@ -151,10 +152,10 @@
 #
 # * **One tensor** has at most $B H \cdot \max(n_q d,\; n_k d,\; B_r B_c)$ numbers: an input, an output or a tile of
 #   scores. A strip of Br queries by all keys is too much.
-# * **Alive at once** are at most twice the numbers of all outputs, a number for each query and key, and 12 tiles for
-#   each head. The largest of $B_r B_c$, $B_r d$ and $B_c d$ counts as a tile here. You need far fewer, but you may not
-#   keep all tiles in a list.
-# * **Multiply-adds** in matrix products: two products for each tile of scores that some query sees.
+# * **Alive at once** are at most twice the numbers of all outputs, $n_q + n_k$ numbers, and 12 tiles for each head. The
+#   largest of $B_r B_c$, $B_r d$ and $B_c d$ counts as a tile here. You need far fewer, but you may not keep all tiles
+#   in a list.
+# * **Multiply-adds** in matrix products: two products for each tile of scores that is not completely hidden.
 
 # %%
 import torch
@@ -162,8 +163,8 @@ import torch
 # %% [markdown]
 # ## Your turn
 #
-# About 24 lines are missing, the last of which returns O and LSE. Both are there from the start: each tile of queries
-# fills in its rows.
+# About 24 lines are missing. The last one returns O and LSE. Both exist from the start, and each tile of queries fills
+# in its rows.
 
 # %%
 def flash_attention_forward(q, k, v, scale, causal, Br, Bc):
@@ -176,7 +177,7 @@ def flash_attention_forward(q, k, v, scale, causal, Br, Bc):
 # %% [markdown]
 # ## How it is called
 #
-# It is a function like any other, and the checker calls it with many shapes. You can call it as well:
+# It is a function like any other, and the checker calls it with many shapes. You can call it, too:
 
 # %%
 def flash_attention(q, k, v, causal=False):
@@ -188,9 +189,9 @@ def flash_attention(q, k, v, causal=False):
 # %% [markdown]
 # ## How to check
 #
-# In a terminal: `./check a2`. In a notebook: run the cells above, then the one below. `make step PUZZLE=a2` goes
-# through your function line by line: watch mi when a tile brings a new maximum. When something is wrong, begin with one
-# tile (`Br` and `Bc` as long as Q and K), then two, then a short one at the end, and `causal` last.
+# In a terminal: `./check a2`. In a notebook: run the cells above, then the one below. `make step PUZZLE=a2` runs your
+# function line by line. Watch mi when a tile brings a new maximum. To find a mistake, begin with one tile (`Br` and
+# `Bc` as long as Q and K). Then take two, then a short one at the end, and `causal` last.
 
 # %%
 from checker.notebook import check, hint, solution, step, trace
@@ -204,9 +205,9 @@ check("a2")
 #
 # <details><summary>1: a nudge</summary>
 #
-# Forget `causal` at first. There are two loops, one over `start_q` and in it one over `start_k`. A tile is a slice of
-# axis 2, a short one at the end. Which names have one number for each query? Give them the shape (batch, heads, Br, 1),
-# and they broadcast everywhere. The shape of `Qi[..., :1]` is that one.
+# Forget `causal` at first. Write a loop over `start_q`, and in it one over `start_k`. A tile is a slice of axis 2, a
+# short one at the end. Which names have one number for each query? Give them the shape (batch, heads, Br, 1), and they
+# broadcast everywhere. `Qi[..., :1]` has this shape.
 #
 # </details>
 # <details><summary>2: the mask and the end of the loop</summary>
@@ -215,15 +216,15 @@ check("a2")
 # `queries = torch.arange(start_q, start_q + Qi.shape[2])`, and `keys` likewise. A score is hidden where
 # `keys > queries[:, None] + n_k - n_q`. The last query that a tile can have is `start_q + Br - 1`, and it sees the
 # most. So the inner loop ends at `min(n_k, start_q + Br + n_k - n_q)`. If that is negative, the loop has no iteration,
-# and O and LSE come from the values that it would have begun with.
+# and O and LSE come from the values that were set before it.
 #
 # </details>
 # <details><summary>3: nearly there</summary>
 #
-# The scores: `Sij = scale * (Qi @ Kj.transpose(2, 3))`, then `Sij = Sij.masked_fill(hidden, -float("inf"))`. The
-# guard: `shift = torch.where(mi_new == -float("inf"), 0.0, mi_new)`, and subtract `shift` in both exponentials. After
-# the inner loop: `O[:, :, start_q : start_q + Br] = Oi / torch.where(li == 0, 1.0, li)`, and for LSE
-# `(mi + torch.log(li))[..., 0]`. The logarithm of 0 is $-\infty$, which is what is wanted.
+# The scores: `Sij = scale * (Qi @ Kj.transpose(2, 3))`, then `Sij = Sij.masked_fill(hidden, -float("inf"))`. The guard:
+# `shift = torch.where(mi_new == -float("inf"), 0.0, mi_new)`, and subtract `shift` in both exponentials. After the
+# inner loop: `O[:, :, start_q : start_q + Br] = Oi / torch.where(li == 0, 1.0, li)`, and for LSE
+# `(mi + torch.log(li))[..., 0]`. The logarithm of 0 is $-\infty$, as it should be.
 #
 # </details>
 #
@@ -249,8 +250,8 @@ from checker.notebook import predict
 predict("a2", tiles=..., tiles_late=..., largest=...)
 
 # %% [markdown]
-# **Run.** The next cell counts the multiply-adds of your function, and divides them by those of one tile. With
-# Br = Bc = 64, how many tiles are computed? What share of all scores is that, and which was it before?
+# **Run.** The next cell counts the multiply-adds of your function, and divides them by those of one tile. With Br = Bc
+# = 64, how many tiles are computed? What share of all scores is that, and what was the share before?
 #
 # <details><summary>Answer</summary>
 #
@@ -274,15 +275,14 @@ counter.get_total_flops() / 2 / (2 * Br * Bc * 16)  # a multiply-add is two oper
 # 1. With `Bc = 1`, or `Bc = 4`, what changes?
 # 2. Multiply `k` by 100, so that the scores are 100 300 | 200 500. What are O and LSE, and why is nothing infinite?
 # 3. Make six copies of the query, two more than there are keys: `q.repeat(1, 1, 6, 1)`, and `causal=True`. Which
-#    queries see no key, and what do query 2 and query 5 get?
+#    queries see no key? What do query 2 and query 5 get?
 #
 # <details><summary>Answers</summary>
 #
-# 1. Nothing, but for the last digits.
-# 2. O is 40 and LSE is 500: the largest score is subtracted before any exponential, and $e^{-200}$ rounds to 0 in
-#    fp32.
-# 3. There are six queries and four keys, so queries 0 and 1 see none: O is 0, and LSE is $-\infty$. Query 2 sees the
-#    first key alone, so its O is 10 and its LSE is 1. Query 5 sees all of them: 36.88.
+# 1. Nothing, except the last digits.
+# 2. O is 40 and LSE is 500: the largest score is subtracted before any exponential, and $e^{-200}$ rounds to 0 in fp32.
+# 3. With six queries and four keys, queries 0 and 1 see none: O is 0, and LSE is $-\infty$. Query 2 sees the first key
+#    alone, so its O is 10 and its LSE is 1. Query 5 sees all keys: 36.88.
 #
 # </details>
 
@@ -295,8 +295,7 @@ flash_attention_forward(q, k, v, scale=1.0, causal=False, Br=2, Bc=2)
 # %% [markdown]
 # ## What to notice afterwards
 #
-# No line of your function needed a whole row of scores, and yet the softmax is exact: it is the same sum in another
-# order.
+# No line of your function needed a whole row of scores. Yet the softmax is exact: it is the same sum in another order.
 #
 # | 256 queries and keys, d = 16, tiles of 32 by 32 | alive at once | multiply-adds | causal |
 # |---|---|---|---|
@@ -305,13 +304,13 @@ flash_attention_forward(q, k, v, scale=1.0, causal=False, Br=2, Bc=2)
 # | the solution | 9,152 | 2,097,152 | 1,179,648 |
 # | allowed | 20,992 | 2,097,152 | 1,179,648 |
 #
-# No tile of queries asks another one for anything. On a GPU, each of them can be a program of its own: a slice becomes
-# a load with a mask, `@` becomes `tl.dot`, and `mi`, `li` and `Oi` stay on the chip. That is p6. In PyTorch you gain no
-# time, because between two operations every tile goes to memory and back. The kernel does: with `causal`, an H200 takes
-# 4.0 ms for 16,384 tokens in 32 heads of width 64, and 70 ms for eager PyTorch.
+# The tiles of queries are independent. On a GPU, each of them can be a program of its own. A slice becomes a load with
+# a mask, `@` becomes `tl.dot`, and `mi`, `li` and `Oi` stay on the chip. That is p6. PyTorch itself gains no time,
+# because every tile goes to memory and back between two operations. The kernel does: for 16,384 tokens, causal, in 32
+# heads of width 64, an H200 takes 4.0 ms. Eager PyTorch takes 70 ms.
 #
-# The other order of the loops, keys outside and queries inside, gives the same numbers, if O, `m` and `l` of all
-# queries are kept until the end. That is p5.
+# With keys outside and queries inside, the numbers are the same, if O, `m` and `l` of all queries are kept until the
+# end. That is p5.
 #
 # ## Where to read on
 #

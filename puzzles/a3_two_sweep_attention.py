@@ -15,13 +15,12 @@
 #
 # ## What you will build
 #
-# Attention, without its largest matrix: your first kernel with two products, masks on both sides, and heads, and with
-# nothing in it that is rescaled. Take it before p5 if you would rather learn these first, and the rescaling after.
+# Attention, without its largest matrix. It is your first kernel with heads, two products, and masks on both sides, but
+# O is never rescaled. Take it before p5 if you want to learn these first, and the rescaling of O afterwards.
 #
-# A context of 16,384 tokens has 268 million scores in each head, 0.5 GB in fp16. Plain PyTorch writes them to memory
-# and reads them for the softmax. Then it writes as many weights, and reads these. Your kernel stores neither. All that
-# it touches is Q, K, V and O: 2 MB each, for a head of width 64. With 32 such heads, an H200 takes 12 ms for it, and 33
-# ms for eager PyTorch.
+# With a context of 16,384 tokens, each head has 268 million scores. Plain PyTorch writes them to memory, 0.5 GB in
+# fp16, and reads them for the softmax. Then it writes as many weights, and reads these. Your kernel stores neither. It
+# touches only Q, K, V and O, which are 2 MB each for a head of width 64.
 #
 # ```
 #                  K1,V1    K2,V2    K3,V3
@@ -40,15 +39,15 @@
 #
 # <!-- attention -->
 # Each row of Q is a *query*. Each row of K is a *key*, and the same row of V is its *value*. A *score* says how well a
-# query fits a key: their dot product, times a factor `scale` (often $1/\sqrt{d}$, which keeps scores from growing with
-# the width $d$ of a row). A softmax turns the scores of one query into *weights*, and its row of O is the mean of all
-# values with these weights:
+# query fits a key. It is their dot product, times a factor `scale`. (Often this is $1/\sqrt{d}$, so that scores do not
+# grow with the width $d$ of a row.) A softmax turns the scores of one query into *weights*. The query's row of O is the
+# mean of all values with these weights:
 #
 # $$ s_{ij} = \text{scale} \cdot q_i \cdot k_j, \qquad m_i = \max_j s_{ij}, \qquad l_i = \sum_j e^{s_{ij} - m_i}, \qquad
 # o_i = \frac{1}{l_i} \sum_j e^{s_{ij} - m_i}\, v_j. $$
 #
-# A model does this many times side by side, each time with matrices of its own: each of these is a *head*. Queries of
-# different heads, and different queries of one head, have nothing to do with each other.
+# A model does this many times in parallel, each time with its own matrices. Each of these is a *head*. All queries are
+# independent of each other, within a head and across heads.
 # <!-- /attention -->
 #
 # </details>
@@ -65,12 +64,13 @@
 # ```
 #
 # Nearly all of it is p4. There, a program moved along the columns of its rows twice: once for `m` and `l`, once for the
-# result. Here the rows are queries, the columns are keys, and a tile of scores is not loaded but multiplied, as in a1.
+# result. Here the rows are queries and the columns are keys. A tile of scores is not loaded, but computed as a product,
+# as in a1.
 #
 # **Two passes.** The weights $p_{ij} = e^{s_{ij} - m_i} / l_i$ need $m_i$ and $l_i$, and these are known only when the
-# last key has been seen. So pass 1 goes over all tiles of keys for $m_i$ and $l_i$ alone. Pass 2 goes over them again,
-# and now each weight is final as soon as its score is: it multiplies its tile of V, and O is the sum of these products.
-# The scores were never stored, so pass 2 loads $K_j$ again and multiplies again.
+# last key has been seen. So pass 1 goes over all tiles of keys for $m_i$ and $l_i$ alone. Pass 2 goes over them again.
+# Now each weight is final at once: it multiplies its tile of V, and O is the sum of these products. The scores were
+# never stored, so pass 2 loads $K_j$ again and multiplies again.
 #
 # | name | shape |
 # |---|---|
@@ -79,8 +79,8 @@
 # | `Sij`, `Pij` | (Br, Bc) |
 # | `mi`, `li` | (Br,) |
 #
-# **In numbers.** One query, four keys in tiles of two, with the scores 1 3 | 2 5 of p3 and the values 10 20 | 30 40,
-# one number each. After pass 1, $m = 5$ and $l = 1.20$, and neither changes any more:
+# **In numbers.** Take one query and four keys in tiles of two. The scores are 1 3 | 2 5 as in p3, the values 10 20 | 30
+# 40, one number each. After pass 1, $m = 5$ and $l = 1.20$ are final:
 #
 # ```
 # pass 2, tile 1:   p = e^(1-5)/l, e^(3-5)/l = 0.0152, 0.1125
@@ -92,23 +92,23 @@
 # ![One tile of queries, Q1, goes over two tiles of keys twice. Pass 1 loads K1, makes the scores 1 3 and has m = 3 and l = 1.14; with K2 and the scores 2 5 they become 5 and 1.20, which are final. Pass 2 loads K1 and V1, makes the scores again, has the weights .015 .112 and O = 2.40; with K2 and V2 the weights are .041 .831, and O = 36.88 is stored.](../docs/figures/two_passes.svg)
 #
 # <!-- heads -->
-# **Where a head begins.** A tensor of three dimensions needs two strides. Element $(h, i, c)$ of Q lies $h \cdot
+# **Where a head begins.** A tensor of three dimensions needs two strides. Element $(h, i, c)$ of Q is $h \cdot
 # \text{head stride} + i \cdot \text{row stride} + c$ elements after the first one. Do not assume that the head stride
-# is $n_q \cdot D$: a model often computes all heads as one matrix with heads · D columns, and then head 1 begins only D
-# elements after head 0. Q and O share their strides, and K and V share theirs.
+# is $n_q \cdot D$. A model often computes all heads as one matrix with heads · D columns. Then head 1 begins only D
+# elements after head 0. Q and O have the same strides, and so have K and V.
 #
-# **The ends.** Neither $n_q$ nor $n_k$ need be a multiple of a tile. A *query* past the end is loaded as 0, and what
-# becomes of it does not matter, as long as it is not stored. A *key* past the end is loaded as 0 as well, but then its
-# score is 0, and $e^0 = 1$ counts. Which score has the exponential 0? Hide the score, and not only V's row: if
-# all scores of a query are near −100, the weight $e^{0 + 100}$ is infinite in fp32, and infinity times 0 is NaN.
+# **The ends.** The last tiles may be partly empty. Load a *query* past the end as 0. Its result does not matter, if you
+# do not store it. Load a *key* past the end as 0, too. But then its score is 0, and $e^0 = 1$ counts. Which score has
+# the exponential 0? Hide the score, not only the row of V. If all scores of a query are near −100, the weight
+# $e^{0 + 100}$ is infinite in fp32, and infinity times 0 is NaN.
 #
-# **Types.** `tl.dot` gives fp32, so scores, `mi`, `li` and `Pij` are fp32, and so is the sum `Oi`, until it is stored.
-# The product with `Vj` needs two tiles of one type: convert `Pij` to `Vj.dtype`.
+# **Types.** `tl.dot` gives fp32. So scores, `mi`, `li`, `Pij` and the sum `Oi` are fp32, and `Oi` is converted when it
+# is stored. The product with `Vj` needs two tiles of one type: convert `Pij` to `Vj.dtype`.
 # <!-- /heads -->
 #
-# If the four keys above lay in a tile of 8, each of the 4 missing ones would add $e^{0 - 5} = 0.007$ to `l`: 1.23
-# instead of 1.20, and O would be 36.07. The maximum is never $-\infty$ after the first tile, because each tile has at
-# least one key that exists. So p3's guard is not needed here.
+# If the four keys above were in a tile of 8, each of the 4 missing ones would add $e^{0 - 5} = 0.007$ to `l`. Then `l`
+# would be 1.23 instead of 1.20, and O would be 36.07. You do not need p3's guard: each tile has a key that exists, so
+# the maximum is finite after the first tile.
 #
 # ## The signature
 #
@@ -124,14 +124,14 @@
 # | `D` | width of a head, a power of two, at least 16 |
 # | `Br`, `Bc` | queries and keys of a tile, powers of two, at least 16 |
 #
-# Neighbours within a row are 1 element apart. An offset can pass $2^{31}$, where 32 bits end. So `head` has 64 bits in
-# the stub, and so have rows where they meet a stride: `queries[:, None].to(tl.int64) * q_row_stride`.
+# Elements of a row are adjacent. An offset can exceed $2^{31}$, which is too much for 32 bits. So the stub gives `head`
+# 64 bits. Give them to rows, too, before you multiply by a stride: `queries[:, None].to(tl.int64) * q_row_stride`.
 #
 # ## The traffic bound
 #
-# Q is loaded **once**, and O stored **once**. With $T_r = \lceil n_q / B_r \rceil$ tiles of queries, K is loaded $2
-# T_r$ **times** and V $T_r$ **times**, a tile at a time. Each visit to a tile may cost three products: the scores
-# twice, and the one with V.
+# Q is loaded **once**, and O stored **once**. With $T_r = \lceil n_q / B_r \rceil$ tiles of queries, K is loaded
+# $2 T_r$ **times** and V $T_r$ **times**, one tile at a time. For each tile of scores you may make three products: the
+# scores twice, and the one with V.
 
 # %%
 import triton
@@ -140,8 +140,8 @@ import triton.language as tl
 # %% [markdown]
 # ## Your turn
 #
-# About 25 lines are missing. They need no `tl.` name that you have not used before, and the second loop is mostly the
-# first one again.
+# About 25 lines are missing. You know every `tl.` name that they need, and the second loop is mostly the first one
+# again.
 
 # %%
 @triton.jit
@@ -184,8 +184,8 @@ def two_sweep_attention(q, k, v, scale):
 # ## How to check
 #
 # In a terminal: `./check a3`. In a notebook: run the cells above, then the one below. `make step PUZZLE=a3` shows each
-# tile of scores; `make trace PUZZLE=a3` draws which tiles each program visits, and when. To find a mistake in
-# attention, look at pass 1 first: are `mi` and `li` those of the table above?
+# tile of scores. `make trace PUZZLE=a3` draws which tiles each program visits, and when. To find a mistake, look at
+# pass 1 first: are `mi` and `li` those of the example above?
 
 # %%
 from checker.notebook import check, hint, solution, step, trace
@@ -199,8 +199,8 @@ check("a3")
 #
 # <details><summary>1: a nudge</summary>
 #
-# Begin with the load of `Qi`, before both loops, because both need it. Then write pass 1 as p4's first loop, over
-# keys instead of columns. Three steps take the place of its load: load `Kj`, multiply, hide. Print `mi` after the loop.
+# Begin with the load of `Qi`, before both loops, because both need it. Then write pass 1 as p4's first loop, over keys
+# instead of columns. Three steps replace its load: load `Kj`, multiply, hide. Print `mi` after the loop.
 #
 # </details>
 # <details><summary>2: the tiles and their masks</summary>
@@ -265,15 +265,15 @@ run(two_sweep_attention_kernel, **tensors, **strides, **sizes, grid=(64 // Br, 1
 # The next cell is the example above, in a tile of 16 keys: 4 of them exist. Its O is 36.88.
 #
 # 1. Do not hide the scores in pass 1. What is `l` now, and what is O?
-# 2. Hide them in pass 1 again, and not in pass 2. What is O?
-# 3. The same, with `k[0, :, 0] -= 100`, which makes each score smaller by 100. What is O, and what should it be?
+# 2. Hide them in pass 1 again, but not in pass 2. What is O?
+# 3. Do the same with `k[0, :, 0] -= 100`, which makes each score smaller by 100. What is O, and what should it be?
 #
 # <details><summary>Answers</summary>
 #
 # 1. Twelve keys that do not exist add $12 \cdot e^{-5} = 0.08$: `l` is 1.28 instead of 1.20, and O is 34.56.
-# 2. 36.88: wrong weights, but each is multiplied with a row of zeros.
-# 3. Not a number: now `m` is -95, and $e^{0 + 95}$ is infinite. It should be 36.88, because a softmax does not
-#    change if all of its inputs do by the same number.
+# 2. 36.88. The extra weights are wrong, but each is multiplied by a row of zeros.
+# 3. NaN: now `m` is -95, and $e^{0 + 95}$ is infinite. It should be 36.88, because a softmax does not change if all
+#    inputs change by the same number.
 #
 # </details>
 
@@ -298,14 +298,17 @@ run(two_sweep_attention_kernel, **tensors, **strides, **sizes, grid=(1, 1))["o_p
 # | two passes | 0.3 | 33.6 | 16.8 | 0.3 | – | 50.9 |
 # | p6, one pass | 0.3 | 16.8 | 16.8 | 0.3 | – | 34.1 |
 #
-# With Br = 128, the reads of K and V are half of that, and the L2 cache serves most of them: K and V have only 0.5 MB
-# each.
+# With Br = 128, K and V are read half as often. The L2 cache serves most of these reads, because K and V have only 0.5
+# MB each.
 #
-# The second pass has a price: K is read twice, and a third of all products are scores that were known before. It is
-# there because the *weights* are final only after the last key. But nobody has asked for the weights, only for the
-# values' sum with them, and a sum can be rescaled, as `l` was. Then one pass is enough. p5 does that, and p6 does it
-# with this kernel's loop over keys: 6.6 ms on an H200 where this kernel takes 12 ms, and PyTorch's own FlashAttention
-# 7.2 ms.
+# The second pass has a price: K is read twice, and a third of all products only repeat scores. It is there because the
+# *weights* are final only after the last key. But the result is a sum with these weights, and a sum can be rescaled,
+# like `l`. Then one pass is enough. p5 does that, and p6 does it with this kernel's loop over keys. For 16,384 tokens
+# in 32 heads of width 64, an H200 takes:
+#
+# | eager PyTorch | this kernel | PyTorch's own FlashAttention | p6 |
+# |---|---|---|---|
+# | 33 ms | 12 ms | 7.2 ms | 6.6 ms |
 #
 # ## Where to read on
 #

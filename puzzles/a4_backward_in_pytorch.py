@@ -15,13 +15,12 @@
 #
 # ## What you will build
 #
-# In training, every forward pass of attention has a backward pass. It is where plain attention needs the most memory:
-# with one head, 1024 queries and keys of width 16, it has 3,163,136 numbers alive at once. Yours will have about
-# 67,000, in tiles of 32 by 32. Take it before p7 if you want to see the gradients before their kernels, which take an
-# H200 11 ms where eager PyTorch takes 80 ms (16,384 tokens, 32 heads of width 64, causal).
+# In training, every forward pass of attention has a backward pass, where plain attention needs the most memory. With
+# 1024 queries and keys in one head of width 16, it has 3,163,136 numbers alive at once. Yours will have about 67,000,
+# in tiles of 32 by 32. Take this puzzle before p7 if you want to see the gradients before their kernels.
 #
-# The forward pass threw its weights away, and kept one number for each query: LSE. You compute the weights again, one
-# tile at a time, and each tile gives its part to three gradients.
+# The forward pass kept no weights, only LSE, one number for each query. You compute the weights again, one tile at a
+# time, and each tile adds its part to three gradients.
 #
 # ```
 #           K1,V1    K2,V2    K3,V3    K4,V4
@@ -46,42 +45,43 @@
 # ## The gradients of attention
 #
 # <!-- gradients -->
-# Training has a loss: one number that depends on O, and so on Q, K and V. dX has the shape of X, and holds the
-# derivative of the loss with respect to each number of X. You get dO, and want dQ, dK and dV. P is computed again from
-# LSE: $P = e^{S - \mathrm{LSE}}$ takes no maximum and no sum, and nobody needs $n^2$ of memory to keep it.
+# Training has a *loss*: one number that depends on O, and so on Q, K and V. dX has the shape of X, and holds the
+# derivative of the loss with respect to each number of X. You get dO, and want dQ, dK and dV.
+# $P = e^{S - \mathrm{LSE}}$ is computed again, so the forward pass need not keep $n^2$ numbers.
 #
-# **A product backwards.** If $C = A B$, then $dA = dC\, B^T$ and $dB = A^T dC$. The shapes leave no other choice: with
-# A `(m, k)`, B `(k, n)` and dC `(m, n)`, the only product of dC and B that has A's shape is `(m, n)` times `(n, k)`.
-# (And it is right: $a_{ik}$ meets $b_{kj}$ in $c_{ij}$, so its derivative is $\sum_j dc_{ij}\, b_{kj}$.) Attention has
-# two products:
+# **A product backwards.** If $C = A B$, then $dA = dC\, B^T$ and $dB = A^T dC$. The shapes leave no other choice: A is
+# `(m, k)`, B is `(k, n)` and dC is `(m, n)`. (Proof: $c_{ij}$ contains $a_{ik} b_{kj}$, so
+# $da_{ik} = \sum_j dc_{ij}\, b_{kj}$.) Attention has two products:
 #
 # * $O = P V$ gives $dP = dO\, V^T$ and $dV = P^T dO$.
 # * $S = \text{scale} \cdot Q K^T$ gives $dQ = \text{scale} \cdot dS\, K$ and $dK = \text{scale} \cdot dS^T Q$.
 #
 # **The softmax backwards.** If one score of a query grows, its weight grows, and all weights are divided by a larger
-# sum: $\partial p_j / \partial s_k = p_j ([j = k] - p_k)$, where $[j = k]$ is 1 if $j$ is $k$, and 0 otherwise. So
+# sum. So $\partial p_j / \partial s_k = p_j ([j = k] - p_k)$, where $[j = k]$ is 1 if $j$ is $k$, and 0 otherwise.
+# Hence
 #
 # $$ ds_k = \sum_j dp_j\, p_j ([j = k] - p_k) = p_k \left( dp_k - \sum_j p_j\, dp_j \right). $$
 #
-# The sum at the end runs over all keys, which no tile has. But $dp_j = do \cdot v_j$, so it is $do \cdot \sum_j p_j v_j
-# = do \cdot o$: a product of two rows that you are given. It is called **delta**, one number for each query:
+# The last sum runs over all keys, and no tile has all keys. But $dp_j = do \cdot v_j$, so the sum is
+# $do \cdot \sum_j p_j v_j = do \cdot o$, a product of two rows that you are given. It is called **delta**, one number
+# for each query:
 #
 # $$ \text{delta}_i = \operatorname{rowsum}(dO_i \circ O_i), \qquad dS_{ij} = P_{ij} \circ (dP_{ij} - \text{delta}_i), $$
 #
-# where $\circ$ multiplies number by number. *In numbers*, with one query, two keys, width 1 and `scale` 1: let `q = 1`,
-# `k = 0 1.0986`, `v = 10 20` and `do = 2`. The scores are 0 and 1.0986, which is log 3, so LSE is $\log(1 + 3) =
-# 1.3863$.
+# where $\circ$ multiplies element by element. *In numbers*, take one query and two keys of width 1, with `scale` 1. Let
+# `q = 1`, `k = 0 1.0986`, `v = 10 20` and `do = 2`. The scores are 0 and $1.0986 = \log 3$, so LSE is
+# $\log(1 + 3) = 1.3863$.
 #
 # | | key 0 | key 1 | |
 # |---|---|---|---|
 # | P | $e^{0 - 1.3863} = .25$ | $e^{1.0986 - 1.3863} = .75$ | $o = .25 \cdot 10 + .75 \cdot 20 = 17.5$ |
-# | dP | $2 \cdot 10 = 20$ | $2 \cdot 20 = 40$ | delta $= do \cdot o = 35$, as $.25 \cdot 20 + .75 \cdot 40$ is |
-# | dS | $.25 \cdot (20 - 35) = -3.75$ | $.75 \cdot (40 - 35) = 3.75$ | they sum to 0 |
+# | dP | $2 \cdot 10 = 20$ | $2 \cdot 20 = 40$ | delta $= do \cdot o = 35 = .25 \cdot 20 + .75 \cdot 40$ |
+# | dS | $.25 \cdot (20 - 35) = -3.75$ | $.75 \cdot (40 - 35) = 3.75$ | their sum is 0 |
 # | dV | $.25 \cdot 2 = 0.5$ | $.75 \cdot 2 = 1.5$ | |
 # | dK | $-3.75 \cdot 1 = -3.75$ | $3.75 \cdot 1 = 3.75$ | $dQ = -3.75 \cdot 0 + 3.75 \cdot 1.0986 = 4.12$ |
 #
-# dS must sum to 0: a softmax does not change if all scores grow by the same number. If key 1 is hidden, P is 1 and 0,
-# $o = 10$, delta is 20, and dS is 0 and 0.
+# dS must sum to 0, because a softmax does not change if all scores grow by the same number. If key 1 is hidden, P is 1
+# and 0, $o = 10$ and delta is 20. Then dS is 0 and 0.
 # <!-- /gradients -->
 #
 # ## The idea
@@ -99,21 +99,21 @@
 # ```
 #
 # **By tiles.** Each of these products is a sum over queries or over keys, so it can be added up tile by tile. Nothing
-# is rescaled: LSE has the maximum and the sum of the whole row in it. Take the keys outside. Then dK and dV of a tile
-# are finished when the loop over queries ends, and dQ, which is there in full, grows at each visit. (The other order is
-# as good.) Each visit makes P and dS of one tile, once, for all three gradients. `LSEi` and `delta_i` need a last axis
-# of 1 to broadcast.
+# is rescaled, because LSE contains the maximum and the sum of the whole row. Let the loop over keys be outside. Then dK
+# and dV of a tile are finished with the inner loop, and dQ grows at each visit. (The other order works as well.) Each
+# visit makes P and dS of one tile once, for all three gradients. `LSEi` and `delta_i` need a last axis of 1 to
+# broadcast.
 #
-# **Where the loop over queries begins.** Query $i$ sees key $j$ if $j \le i + n_k - n_q$. Read the other way round, key
-# $j$ is seen from query $j - (n_k - n_q)$ on. Take 40 queries and 50 keys in tiles of 16, so that the difference is 10.
-# The tile of keys from 32 on is seen first by query $32 - 10 = 22$, in the tile of queries from 16 on. For the keys
-# from 0 on, $0 - 10$ is negative, and the loop begins at 0. No tile before that one may be computed.
+# **Where the loop over queries begins.** Query $i$ sees key $j$ if $j \le i + n_k - n_q$. So the first query that sees
+# key $j$ is $j - (n_k - n_q)$. Take 40 queries and 50 keys in tiles of 16: the difference is 10. The tile of keys that
+# begins at 32 is first seen by query $32 - 10 = 22$, in the tile of queries that begins at 16. Begin there (or at 22
+# itself), and compute no tile before it. For the tile of keys that begins at 0, $0 - 10$ is negative: begin at 0.
 #
 # ![The scores of 40 queries and 50 keys in tiles of 16, with the staircase of the causal mask. Nine tiles are visited, column by column: 1 to 3 under K1, 4 to 6 under K2, 7 and 8 under K3 from Q2 on, 9 under K4 at Q3. The other three are hidden. Each row of tiles adds up to a tile of dQ, which grows at each visit; each column adds up to a tile of dK and one of dV.](../docs/figures/backward_tiles.svg)
 #
-# **Queries that see no key.** Their LSE is $-\infty$, and their row of dQ is 0. Set P to 0 where a key is hidden
-# *after* the exponential, in place of whatever came out: $-\infty - (-\infty)$ before it is NaN, and a hidden score may
-# be so far above LSE that its exponential is $\infty$.
+# **Queries that see no key.** Their LSE is $-\infty$, and their row of dQ is 0. Where a key is hidden, set P to 0
+# *after* the exponential. Before it, $-\infty - (-\infty)$ would be NaN. And a hidden score may be so far above LSE
+# that its exponential is $\infty$.
 #
 # ## The signature
 #
@@ -126,18 +126,18 @@
 # | `causal` | whether queries see no key after their own position |
 # | `Br`, `Bc` | queries and keys of a tile: any numbers from 1 on |
 #
-# The function returns a tuple: dQ, dK and dV, with the shapes of `q`, `k` and `v`, and of their type. O and LSE are
-# right, whatever your a2 does. As in a2, the inputs may be slices or transposed views, and must not be changed.
+# The function returns a tuple: dQ, dK and dV, with the shapes and the type of `q`, `k` and `v`. O and LSE are right,
+# whatever your a2 does. As in a2, the inputs may be slices or transposed views, and must not be changed.
 #
 # ## Memory and work
 #
 # The checker watches every operation. These are the bounds, with $B$ sequences and $H$ heads:
 #
 # * **One tensor** has at most $B H \cdot \max(n_q d,\; n_k d,\; B_r B_c)$ numbers: an input, an output or a tile.
-# * **Alive at once** are at most twice the numbers of all outputs, a number for each query and key, and 12 tiles for
-#   each head. The largest of $B_r B_c$, $B_r d$ and $B_c d$ counts as a tile here. You need about half of that.
-# * **Multiply-adds** in matrix products: five products for each tile of which some query sees some key. (If you make delta
-#   as a product, with `einsum`, that is allowed once.)
+# * **Alive at once** are at most twice the numbers of all outputs, $n_q + n_k$ numbers, and 12 tiles for each head. The
+#   largest of $B_r B_c$, $B_r d$ and $B_c d$ counts as a tile here. You need about half of that.
+# * **Multiply-adds** in matrix products: five products for each tile that is not completely hidden. (Computing delta as
+#   a product, with `einsum`, is allowed once.)
 
 # %%
 import torch
@@ -145,9 +145,9 @@ import torch
 # %% [markdown]
 # ## Your turn
 #
-# About 25 lines are missing. The gradients are there from the start, as zeros: each tile adds its part. You have loops,
-# `if`, arithmetic, slices, and functions of `torch`: [the
-# guide](../docs/guide.md#what-a-function-of-pytorch-may-use) lists them all.
+# About 25 lines are missing. The gradients begin as zeros, and each tile adds its part. You have loops, `if`,
+# arithmetic, slices, and functions of `torch`: [the guide](../docs/guide.md#what-a-function-of-pytorch-may-use) lists
+# them all.
 
 # %%
 def flash_attention_backward(q, k, v, o, lse, do, scale, causal, Br, Bc):
@@ -161,8 +161,8 @@ def flash_attention_backward(q, k, v, o, lse, do, scale, causal, Br, Bc):
 # %% [markdown]
 # ## How it is called
 #
-# It is a function like any other, and the checker calls it with many shapes. PyTorch can call it as well: a class like
-# this one is how a function of your own gets a gradient of your own. Its forward pass here is the plain one.
+# It is a function like any other, and the checker calls it with many shapes. PyTorch can call it, too: with a class
+# like this one, a function of your own gets a gradient of your own. Its forward pass here is the plain one.
 
 # %%
 class Attention(torch.autograd.Function):
@@ -186,8 +186,8 @@ class Attention(torch.autograd.Function):
 # %% [markdown]
 # ## How to check
 #
-# In a terminal: `./check a4`. In a notebook: run the cells above, then the one below. `make step PUZZLE=a4` goes
-# through your function: see dK grow by one tile of queries after the other. Write the gradients yourself: `.backward()`
+# In a terminal: `./check a4`. In a notebook: run the cells above, then the one below. `make step PUZZLE=a4` runs your
+# function line by line: dK grows by one tile of queries after the other. Write the gradients yourself. `.backward()`
 # and `torch.autograd` are not allowed in the function.
 
 # %%
@@ -202,9 +202,9 @@ check("a4")
 #
 # <details><summary>1: a nudge</summary>
 #
-# Forget `causal` at first. delta comes before the loops, from all of O and dO at once. Then there is a loop over
-# `start_k`, and in it one over `start_q`. Cut the tiles as in a2. The lines that make `Pij` and `dSij` are those of the
-# plain version, for a tile. Which gradients are finished with the inner loop, and which one is not?
+# Forget `causal` at first. Compute delta before the loops, from all of O and dO at once. Then write a loop over
+# `start_k`, and in it one over `start_q`. Cut the tiles as in a2. For each tile, make `Pij` and `dSij` with the lines
+# of the plain version. Which gradients are finished with the inner loop, and which one is not?
 #
 # </details>
 # <details><summary>2: the mask and the beginning of the loop</summary>
@@ -264,18 +264,18 @@ except RuntimeError as problem:
 # %% [markdown]
 # **Run.** The next cell is the example in numbers. Write your answers down before you change it.
 #
-# 1. `scale` is 1 there. With `scale` 2 and K half as large, all scores are what they were. Which of dQ, dK and dV stay
-#    the same, and what becomes of the others?
-# 2. Make `do` 4 instead of 2. What becomes of the three gradients?
+# 1. `scale` is 1 there. With `scale` 2 and K half as large, all scores stay the same. Which of dQ, dK and dV stay the
+#    same, and what happens to the others?
+# 2. Make `do` 4 instead of 2. What happens to the three gradients?
 # 3. Make both values the same, `v = 10 10`, and `o` 10. What are dQ and dK, and why?
 #
 # <details><summary>The answers</summary>
 #
-# 1. dV is the same, because P is. dS is the same as well. dK is scale · dSᵀ Q, so it is twice as large: −7.5 and 7.5.
-#    dQ is scale · dS K, and there the 2 and the half cancel: 4.12 as before.
+# 1. P is the same, so dV and dS are the same. dK is scale · dSᵀ Q, so it is twice as large: −7.5 and 7.5. dQ is scale ·
+#    dS K, and there the 2 and the half cancel: 4.12 as before.
 # 2. Each is twice as large. A backward pass is linear in dO.
-# 3. Both are 0. If all values are the same, O is that value, whatever the weights are. Then dP is the same for both
-#    keys, 20 and 20, delta is 20 as well, and dS is 0.
+# 3. Both are 0. If all values are the same, O is that value, whatever the weights are. Then dP is 20 for both keys,
+#    delta is 20 as well, and dS is 0.
 #
 # </details>
 
@@ -287,8 +287,8 @@ o, lse, do = 17.5 * q, torch.log(4 * q[..., 0]), 2 * q
 flash_attention_backward(q, k, v, o, lse, do, scale=1.0, causal=False, Br=1, Bc=1)
 
 # %% [markdown]
-# The last cell counts the multiply-adds of your function, and divides them by those of one tile: with one head, 256
-# queries, 256 keys, d = 16, `causal`, and tiles of 32 by 32. What share of the work does the causal mask save with 1024
+# The last cell counts the multiply-adds of your function, and divides them by those of one tile. It has one head, 256
+# queries and keys, d = 16, `causal`, and tiles of 32 by 32. What share of the work does the causal mask save with 1024
 # queries and keys?
 #
 # <details><summary>Answer</summary>
@@ -309,14 +309,15 @@ counter.get_total_flops() / 2 / (5 * Br * Bc * 16)  # a multiply-add is two oper
 # %% [markdown]
 # ## What to notice afterwards
 #
-# Your function computes P a second time, and in return it needs less memory. The price is one more product for each
-# tile: five, where four would be enough if P had been kept. In return, no layer keeps $n^2$ numbers for each head.
+# Your function computes P a second time. That is one more product for each tile: five, where four would be enough if P
+# had been kept. In return, no layer keeps $n^2$ numbers for each head.
 #
 # Look at which tiles add to which gradient. A row of tiles adds to one tile of dQ, a column to one of dK and one of dV.
-# Your loops visit them one after the other, so it does not matter. On a GPU, each iteration of your outer loop would be
-# a program, and several programs would add to the same rows of dQ at the same time. Puzzle p7 avoids that with two
-# kernels, one along the rows and one down the columns. Each then makes S and dP for itself: seven products for each
-# tile instead of your five, and no program has to wait for another.
+# Your loops visit the tiles one after the other, so it does not matter. On a GPU, each iteration of your outer loop
+# would be a program. Then several programs would add to the same rows of dQ at the same time. p7 avoids that with two
+# kernels, one along the rows and one down the columns. Each makes S and dP for itself: seven products for each tile
+# instead of your five, and no program waits for another. For 16,384 tokens, causal, in 32 heads of width 64, p7 takes
+# 11 ms on an H200. Eager PyTorch takes 80 ms.
 #
 # ## Where to read on
 #

@@ -15,13 +15,12 @@
 #
 # ## What you will build
 #
-# At a context length of 16,384 tokens, causal, eager attention takes 70 ms on an H200 (32 heads of 64 dimensions; the
-# mask is a kernel more). The 33 lines that you are about to write take 4.0 ms.
+# The attention of p5 with its loops exchanged. No tile of O leaves the chip before it is finished, and many programs
+# work on each head at the same time.
 #
-# It is the attention of p5 with its loops exchanged. A program owns one tile of queries and walks along the keys. O,
-# `l` and `m` stay in *registers*, where a program keeps what it computes with, until they are finished. With `CAUSAL`,
-# a query sees only keys up to its own position, as in a language model, which predicts each word from those before it.
-# Tiles that are hidden altogether are not even loaded.
+# A program owns one tile of queries and goes along the keys. O, `l` and `m` stay in *registers*, the memory that a
+# program computes in, until they are finished. With `CAUSAL`, a query sees only keys up to its own position. (A
+# language model predicts each word from the words before it.) Tiles that are completely hidden are not even loaded.
 #
 # ```
 #                   keys:   K1,V1   K2,V2   K3,V3   K4,V4
@@ -54,49 +53,49 @@
 #
 # Leave `CAUSAL` alone for now.
 #
-# **Loops exchanged.** With the queries outside, each tile of O belongs to one program, which finishes it in one go. It
-# never returns to memory half-done, so it need not be kept divided: keep the plain weighted sum, rescale it like `l`,
-# and divide once, after the loop (lines 9, 10 and 12 of the paper's algorithm):
+# **Loops exchanged.** With the queries outside, each tile of O belongs to one program. O stays on the chip, so do not
+# divide it in every iteration. Keep the undivided sum, rescale it like `l`, and divide once at the end (lines 9, 10 and
+# 12 of the paper's algorithm):
 #
 # $$m_i^{new} = \max(m_i, \operatorname{rowmax} S_{ij}), \quad P_{ij} = e^{S_{ij} - m_i^{new}}, \quad
 # \alpha = e^{m_i - m_i^{new}}$$
 #
 # $$l_i \leftarrow \alpha\, l_i + \operatorname{rowsum} P_{ij}, \qquad O_i \leftarrow \alpha\, O_i + P_{ij} V_j$$
 #
-# Programs no longer meet in anything, so the grid has one for each tile of queries and each head.
+# No two programs write to the same memory, so the grid has one program per tile of queries and per head.
 #
 # ![Two grids of three tiles of queries by four tiles of keys. Left, FlashAttention-1: visits 1 to 12 run down the columns; each pair of K and V is loaded once, Q, O, l and m go in and out at each visit. Right, FlashAttention-2: visits 1 to 4 run along each row; a row is one program, which loads Q once and stores O once; K and V are loaded at each visit.](../docs/figures/loop_orders.svg)
 #
-# *In numbers*, with the scores 1 3 | 2 5 and v = 10 20 | 30 40 of p5: after tile 1, $m = 3$, $l = 1.1353$, and O holds
-# the plain sum 21.35. Tile 2 raises $m$ to 5, so $\alpha = 0.1353$, $l = 1.2034$, and O holds $0.1353 \cdot 21.35 +
-# 41.49 = 44.38$. Divided once, at the end: $44.38 / 1.2034 = 36.88$.
+# *In numbers*, with the scores 1 3 | 2 5 and v = 10 20 | 30 40 of p5. After tile 1, $m = 3$ and $l = 1.1353$, and O
+# holds the undivided sum 21.35. Tile 2 raises $m$ to 5, so $\alpha = 0.1353$ and $l = 1.2034$. O holds
+# $0.1353 \cdot 21.35 + 41.49 = 44.38$. Divided once, at the end, it is $44.38 / 1.2034 = 36.88$.
 #
-# **One number for the backward pass.** p7 will need $P$ again, and computes it again from $\mathrm{LSE}_i = m_i + \log
-# l_i$, the logarithm of the sum of exponentials, because $p_{ij} = e^{s_{ij} - \mathrm{LSE}_i}$. So LSE is stored,
-# instead of `l` and `m`: $5 + \log 1.2034 = 5.185$ above. `tl.log` is the natural logarithm.
+# **One number for the backward pass.** p7 will compute $P$ again, from $p_{ij} = e^{s_{ij} - \mathrm{LSE}_i}$. Here
+# $\mathrm{LSE}_i = m_i + \log l_i$ is the logarithm of the sum of exponentials. Store LSE instead of `l` and `m`. In
+# the example, it is $5 + \log 1.2034 = 5.185$. `tl.log` is the natural logarithm.
 #
 # ### Causal: 40 points
 #
 # `CAUSAL` is a constexpr, so `if CAUSAL:` costs nothing: the compiler keeps one branch.
 #
-# **Who sees what.** The last query sees every key, and each query before it one fewer. With $\text{off} = n_k - n_q$,
-# query $i$ sees key $j$ if $j \le i + \text{off}$. In a tile on the diagonal, hidden scores become $-\infty$.
+# **Who sees what.** The last query sees every key, and each query before it sees one fewer. With
+# $\text{off} = n_k - n_q$, query $i$ sees key $j$ if $j \le i + \text{off}$. In a tile on the diagonal, hidden scores
+# become $-\infty$.
 #
 # ![Three grids of tiles of 4 by 4 with the staircase of the causal mask. With 12 queries and 12 keys, the tiles on the diagonal are cut by it, those above are skipped, those below are whole. With 10 queries and 16 keys the staircase begins six keys further right and cuts two tiles in each of the upper rows. With 14 queries and 8 keys, the first six queries see nothing, and the first row of tiles is skipped altogether.](../docs/figures/causal_tiles.svg)
 #
 # *In numbers:* if the last of the four keys above is hidden, tile 2 has the scores 2 and $-\infty$. The maximum stays
-# 3, P is $e^{2-3} = 0.3679$ and 0. Then $l = 1.1353 + 0.3679 = 1.5032$, $O = (21.35 + 0.3679 \cdot 30) / 1.5032 =
-# 21.55$, and LSE is $3 + \log 1.5032 = 3.408$.
+# 3, and P is $e^{2-3} = 0.3679$ and 0. Then $l = 1.1353 + 0.3679 = 1.5032$,
+# $O = (21.35 + 0.3679 \cdot 30) / 1.5032 = 21.55$, and LSE is $3 + \log 1.5032 = 3.408$.
 #
 # **Where the loop ends.** Past the diagonal nothing is visible, so the loop ends after the last key that any query of
-# the tile sees. Take 40 queries and 50 keys in tiles of 16, so $\text{off} = 10$. Program 1 owns queries 16 to 31, and
-# query 31 sees the keys up to 41. So its `range` ends at 42, and it visits the tiles that begin at 0, 16 and 32.
-# (Masking a tile's load would save its traffic, but not its products.) `tl.minimum(a, b)` is the smaller of two
-# numbers.
+# the tile sees. Take 40 queries and 50 keys in tiles of 16: $\text{off}$ is 10. Program 1 owns queries 16 to 31. Query
+# 31 sees the keys up to 41, so the end of the `range` is 42. The program visits the tiles that begin at 0, 16 and 32.
+# `tl.minimum(a, b)` is the smaller of two numbers.
 #
-# **Queries that see nothing.** If $n_q > n_k$, the first $n_q - n_k$ queries see no key: their maximum is $-\infty$,
-# and p3's guard is needed in both exponentials. `l` and O stay 0. Do not divide by this `l`: O must be 0, where PyTorch
-# gives NaN. LSE must be $-\infty$, and $m + \log l$ is that already.
+# **Queries that see nothing.** If $n_q > n_k$, the first $n_q - n_k$ queries see no key. Their maximum is $-\infty$, so
+# both exponentials need p3's guard. `l` and O stay 0. Do not divide by this `l`: O must be 0, where PyTorch gives NaN.
+# LSE must be $-\infty$, and $m + \log l$ already is.
 #
 # ## The signature
 #
@@ -114,7 +113,7 @@
 # ## The traffic bound
 #
 # Q is loaded **once**, O and LSE are stored **once**. K and V are loaded once for each tile of queries, and with
-# `CAUSAL` only as far as some query of the tile sees a key. Loads, stores and products take a tile at a time.
+# `CAUSAL` only up to the last key that the tile sees. Loads, stores and products take one tile at a time.
 
 # %%
 import triton
@@ -166,9 +165,9 @@ def flash_attention_2(q, k, v, scale, causal=False):
 # %% [markdown]
 # ## How to check
 #
-# In a terminal: `./check p6`. In a notebook: run the cells above, then the one below. `make step PUZZLE=p6` goes
-# through it: stop at the tile on the diagonal. To find a mistake, look at a single tile first, then at two tiles of
-# keys, then at one that is not full, and only then at `CAUSAL`.
+# In a terminal: `./check p6`. In a notebook: run the cells above, then the one below. `make step PUZZLE=p6` runs your
+# kernel line by line: stop at the tile on the diagonal. To find a mistake, begin with a single tile. Then look at two
+# tiles of keys, at one that is partly empty, and only then at `CAUSAL`.
 
 # %%
 from checker.notebook import check, hint, solution, step, trace
@@ -182,9 +181,9 @@ check("p6")
 #
 # <details><summary>1: a nudge</summary>
 #
-# Start without `CAUSAL`. Load Qi once, set up Oi, li and mi, go over all tiles of keys, and divide and store after the
-# loop. That already earns 60 points. It is the first loop of p4 with one more sum: what happens to Oi when the maximum
-# grows?
+# Start without `CAUSAL`. Load Qi once, set up Oi, li and mi, and go over all tiles of keys. Divide and store after the
+# loop. That already earns 60 points. The loop is the first loop of p4 with one more sum. What happens to Oi when the
+# maximum grows?
 #
 # </details>
 # <details><summary>2: causal</summary>
@@ -223,25 +222,25 @@ from checker.notebook import predict
 predict("p6", k_reads=..., k_reads_causal=..., k_reads_tall=...)
 
 # %% [markdown]
-# **Run.** Write your guess down before you run the cell, which is the second of these launches.
+# **Run.** The next cell is the second of these launches. Write your guesses down before you run it.
 #
-# 1. What share of the full traffic of K is left with `CAUSAL`, for `Br=16` and for `Br=32`? Which share would be left of
-#    1024 queries and keys in tiles of 16 by 16?
-# 2. You choose the grid. There are 40 queries and 50 keys in tiles of 16: how many programs does a head need, and where
-#    does the loop of the last one end? And that of program 0, if there are 60 queries and 40 keys?
-# 3. A tile that the diagonal does not cut is *whole*, and needs no mask. How many of the 10 tiles here are whole? And with
-#    `Br=16`, `Bc=32`, or `Br=32`, `Bc=16`?
+# 1. What share of the full traffic of K is left with `CAUSAL`, for `Br=16` and for `Br=32`? What share would be left
+#    with 1024 queries and keys, in tiles of 16 by 16?
+# 2. Take 40 queries and 50 keys in tiles of 16. How many programs does a head need, and where does the last one's loop
+#    end? Where does the loop of program 0 end with 60 queries and 40 keys?
+# 3. A tile that the diagonal does not cut is *whole*, and needs no mask. How many of the 10 tiles here are whole? And
+#    with `Br=16`, `Bc=32`, or `Br=32`, `Bc=16`?
 #
 # <details><summary>Answers</summary>
 #
-# 1. 10 of 16 tiles, which is 62.5 %, and 6 of 8, which is 75 %: taller tiles hide less. Of 64 by 64 tiles,
-#    1 + 2 + … + 64 = 2080 are left, which is 50.8 %.
-# 2. 3 programs. Program 2 owns queries 32 to 47, of which 40 to 47 do not exist. Its end is 50, the number of keys, and not
-#    32 + 16 + 10 = 58. With 60 queries and 40 keys off is −20, and the end of program 0 is 0 + 16 − 20 = −4: the loop has
-#    no iteration, and O is 0.
-# 3. 6: all but the 4 on the diagonal. With `Bc=32` 6 tiles are visited and 2 are whole; with `Br=32` also 6 and 2. With
-#    $B_r \ne B_c$ the diagonal cuts more than one tile in a row, or the same tile for more than one row. Fast kernels have
-#    two loops, one over whole tiles without a mask, and one over the others.
+# 1. 10 of 16 tiles, which is 62.5 %, and 6 of 8, which is 75 %: taller tiles hide less. Of 64 by 64 tiles, 1 + 2 + … +
+#    64 = 2080 are left, which is 50.8 %.
+# 2. 3 programs. Program 2 owns queries 32 to 47, and 40 to 47 do not exist. Its end is 50, the number of keys, and not
+#    32 + 16 + 10 = 58. With 60 queries and 40 keys off is −20, and the end of program 0 is 0 + 16 − 20 = −4. That loop
+#    has no iteration, and O is 0.
+# 3. 6: all but the 4 on the diagonal. With `Bc=32`, 6 tiles are visited and 2 are whole. With `Br=32` the numbers are
+#    the same. With $B_r \ne B_c$ the diagonal cuts several tiles in a row, or the same tile for several rows. Fast
+#    kernels have two loops: one over whole tiles without a mask, and one over the others.
 #
 # </details>
 
@@ -262,20 +261,29 @@ run(flash_attention_2_kernel, **tensors, **strides, **sizes, grid=(64 // Br, 1))
 # %% [markdown]
 # ## What to notice afterwards
 #
-# p5 read K and V once and O $T_c$ times. Now O is written once, and K and V are read $T_r$ times. In elements that is
-# about $2 n^2 d / B_r$ in place of p5's $3 n^2 d / B_c$. `make trace PUZZLE=p6` draws your order of tiles next to that
-# of your p5, and the tiles that you skip. Two things more speak for it. K and V are only read, by many programs at
-# about the same time, so most reads are served by the L2 cache. And there are $T_r$ times as many programs to fill the
-# GPU with: full attention of 32 heads takes 6.6 ms on an H200, and took 80 ms with p5.
+# p5 reads K and V once, and O $T_c$ times. p6 writes O once, and reads K and V $T_r$ times, once for each tile of
+# queries. In elements that is about $2 n^2 d / B_r$ instead of p5's $3 n^2 d / B_c$. `make trace PUZZLE=p6` draws your
+# order of tiles next to the order of your p5, and the tiles that you skip.
+#
+# The new order has two more advantages. K and V are only read, by many programs at about the same time, so the L2 cache
+# serves most reads. And there are $T_r$ times as many programs to fill the GPU with.
 #
 # The inner loop no longer divides. On a GPU, one exponential or division costs as much as many multiplications of a
-# matrix product. So FlashAttention-2 is faster also because it does less beside the products.
+# matrix product. So FlashAttention-2 is also faster because it does less work other than matrix products.
+#
+# For 16,384 tokens in 32 heads of 64 dimensions, an H200 takes:
+#
+# | | full | causal |
+# |---|---|---|
+# | eager PyTorch | 33 ms | 70 ms (the mask takes one extra kernel) |
+# | p5 | 80 ms | |
+# | your kernel | 6.6 ms | 4.0 ms |
 #
 # ## Where to read on
 #
 # * [FlashAttention-2, LSE, causal tiles, queries that see no key](../docs/background/attention.md).
 # * T. Dao, [*FlashAttention-2: Faster Attention with Better Parallelism and Work
 #   Partitioning*](https://arxiv.org/abs/2307.08691) (2023): algorithm 1, whose line numbers the solution follows. (Its
-#   line 10 prints the inverse of the factor that rescales O; that is a misprint.)
+#   line 10 has a misprint: the inverse of the factor that rescales O.)
 # * M. N. Rabe and C. Staats, [*Self-attention Does Not Need O(n²) Memory*](https://arxiv.org/abs/2112.05682) (2021):
 #   per query, constant memory is enough.

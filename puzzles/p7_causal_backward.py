@@ -15,9 +15,8 @@
 #
 # ## What you will build
 #
-# In training, every forward pass of attention has a backward pass, which makes more than twice as many matrix products.
-# At a context length of 16,384 tokens, causal, an H200 takes 80 ms for it in eager PyTorch (32 heads of 64 dimensions),
-# and 11 ms for the three kernels of this puzzle. Each is judged and credited by itself. This order is the easiest:
+# In training, every forward pass of attention has a backward pass, with more than twice as many matrix products. You
+# write three kernels, each checked and credited on its own. This order is the easiest:
 #
 # ```
 # 1  delta_kernel      O, dO ──▶ delta, one number for each query
@@ -40,49 +39,50 @@
 # <details><summary>The gradients of attention, derived: unfold this if you have not done a4</summary>
 #
 # <!-- gradients -->
-# Training has a loss: one number that depends on O, and so on Q, K and V. dX has the shape of X, and holds the
-# derivative of the loss with respect to each number of X. You get dO, and want dQ, dK and dV. P is computed again from
-# LSE: $P = e^{S - \mathrm{LSE}}$ takes no maximum and no sum, and nobody needs $n^2$ of memory to keep it.
+# Training has a *loss*: one number that depends on O, and so on Q, K and V. dX has the shape of X, and holds the
+# derivative of the loss with respect to each number of X. You get dO, and want dQ, dK and dV.
+# $P = e^{S - \mathrm{LSE}}$ is computed again, so the forward pass need not keep $n^2$ numbers.
 #
-# **A product backwards.** If $C = A B$, then $dA = dC\, B^T$ and $dB = A^T dC$. The shapes leave no other choice: with
-# A `(m, k)`, B `(k, n)` and dC `(m, n)`, the only product of dC and B that has A's shape is `(m, n)` times `(n, k)`.
-# (And it is right: $a_{ik}$ meets $b_{kj}$ in $c_{ij}$, so its derivative is $\sum_j dc_{ij}\, b_{kj}$.) Attention has
-# two products:
+# **A product backwards.** If $C = A B$, then $dA = dC\, B^T$ and $dB = A^T dC$. The shapes leave no other choice: A is
+# `(m, k)`, B is `(k, n)` and dC is `(m, n)`. (Proof: $c_{ij}$ contains $a_{ik} b_{kj}$, so
+# $da_{ik} = \sum_j dc_{ij}\, b_{kj}$.) Attention has two products:
 #
 # * $O = P V$ gives $dP = dO\, V^T$ and $dV = P^T dO$.
 # * $S = \text{scale} \cdot Q K^T$ gives $dQ = \text{scale} \cdot dS\, K$ and $dK = \text{scale} \cdot dS^T Q$.
 #
 # **The softmax backwards.** If one score of a query grows, its weight grows, and all weights are divided by a larger
-# sum: $\partial p_j / \partial s_k = p_j ([j = k] - p_k)$, where $[j = k]$ is 1 if $j$ is $k$, and 0 otherwise. So
+# sum. So $\partial p_j / \partial s_k = p_j ([j = k] - p_k)$, where $[j = k]$ is 1 if $j$ is $k$, and 0 otherwise.
+# Hence
 #
 # $$ ds_k = \sum_j dp_j\, p_j ([j = k] - p_k) = p_k \left( dp_k - \sum_j p_j\, dp_j \right). $$
 #
-# The sum at the end runs over all keys, which no tile has. But $dp_j = do \cdot v_j$, so it is $do \cdot \sum_j p_j v_j
-# = do \cdot o$: a product of two rows that you are given. It is called **delta**, one number for each query:
+# The last sum runs over all keys, and no tile has all keys. But $dp_j = do \cdot v_j$, so the sum is
+# $do \cdot \sum_j p_j v_j = do \cdot o$, a product of two rows that you are given. It is called **delta**, one number
+# for each query:
 #
 # $$ \text{delta}_i = \operatorname{rowsum}(dO_i \circ O_i), \qquad dS_{ij} = P_{ij} \circ (dP_{ij} - \text{delta}_i), $$
 #
-# where $\circ$ multiplies number by number. *In numbers*, with one query, two keys, width 1 and `scale` 1: let `q = 1`,
-# `k = 0 1.0986`, `v = 10 20` and `do = 2`. The scores are 0 and 1.0986, which is log 3, so LSE is $\log(1 + 3) =
-# 1.3863$.
+# where $\circ$ multiplies element by element. *In numbers*, take one query and two keys of width 1, with `scale` 1. Let
+# `q = 1`, `k = 0 1.0986`, `v = 10 20` and `do = 2`. The scores are 0 and $1.0986 = \log 3$, so LSE is
+# $\log(1 + 3) = 1.3863$.
 #
 # | | key 0 | key 1 | |
 # |---|---|---|---|
 # | P | $e^{0 - 1.3863} = .25$ | $e^{1.0986 - 1.3863} = .75$ | $o = .25 \cdot 10 + .75 \cdot 20 = 17.5$ |
-# | dP | $2 \cdot 10 = 20$ | $2 \cdot 20 = 40$ | delta $= do \cdot o = 35$, as $.25 \cdot 20 + .75 \cdot 40$ is |
-# | dS | $.25 \cdot (20 - 35) = -3.75$ | $.75 \cdot (40 - 35) = 3.75$ | they sum to 0 |
+# | dP | $2 \cdot 10 = 20$ | $2 \cdot 20 = 40$ | delta $= do \cdot o = 35 = .25 \cdot 20 + .75 \cdot 40$ |
+# | dS | $.25 \cdot (20 - 35) = -3.75$ | $.75 \cdot (40 - 35) = 3.75$ | their sum is 0 |
 # | dV | $.25 \cdot 2 = 0.5$ | $.75 \cdot 2 = 1.5$ | |
 # | dK | $-3.75 \cdot 1 = -3.75$ | $3.75 \cdot 1 = 3.75$ | $dQ = -3.75 \cdot 0 + 3.75 \cdot 1.0986 = 4.12$ |
 #
-# dS must sum to 0: a softmax does not change if all scores grow by the same number. If key 1 is hidden, P is 1 and 0,
-# $o = 10$, delta is 20, and dS is 0 and 0.
+# dS must sum to 0, because a softmax does not change if all scores grow by the same number. If key 1 is hidden, P is 1
+# and 0, $o = 10$ and delta is 20. Then dS is 0 and 0.
 # <!-- /gradients -->
 #
 # </details>
 #
 # ## The idea
 #
-# In PyTorch, with `hidden` where a query does not see a key:
+# In PyTorch, where `hidden` marks the keys that a query does not see:
 #
 # ```python
 # delta = (do * o).sum(dim=-1, keepdim=True)
@@ -93,40 +93,36 @@
 #
 # ### delta
 #
-# A row of O times the same row of dO, number by number, and summed. delta is fp32, and so must be what it is made of:
-# convert O and dO before you multiply.
+# Multiply a row of O by the same row of dO, element by element, and sum. delta is fp32, so convert O and dO before you
+# multiply.
 #
 # ### dQ
 #
-# dQ is a sum over keys, so its program owns a tile of queries. Its loop over keys is that of p6: it ends where that one
-# ends, and has no maximum to keep. Each visit makes four things of a tile, with the line numbers of the paper's
-# algorithm: $S_{ij}$ (10), $P_{ij}$ (11), $dP_{ij}$ (13) and $dS_{ij}$ (14), and adds $dS_{ij} K_j$ to dQ, in registers
-# (15). `scale` comes once, at the end.
+# dQ is a sum over keys, so a program owns a tile of queries. Its loop over keys has the bounds of p6, and no maximum to
+# keep. Each visit computes four tiles, with the paper's line numbers: $S_{ij}$ (10), $P_{ij}$ (11), $dP_{ij}$ (13) and
+# $dS_{ij}$ (14). Then add $dS_{ij} K_j$ to dQ, in registers (15). Multiply by `scale` once, at the end.
 #
-# **Hidden entries.** Query $i$ sees key $j$ if $j \le i + n_k - n_q$. Set P to 0 elsewhere *after* the exponential,
-# with `tl.where`, which throws away whatever came out. For a query that sees nothing LSE is $-\infty$, and $-\infty -
-# (-\infty)$ inside the exponential would be NaN.
+# **Hidden entries.** Query $i$ sees key $j$ if $j \le i + n_k - n_q$. Set P to 0 elsewhere, with `tl.where`, *after*
+# the exponential. A query that sees nothing has the LSE $-\infty$. If you hid its scores before the exponential,
+# $-\infty - (-\infty)$ would be NaN.
 #
 # ### dK and dV
 #
-# dK and dV are sums over queries, so their program owns a tile of keys, and walks down the queries. Each visit makes
-# the same four things, and adds $P_{ij}^T dO_i$ to dV (12) and $dS_{ij}^T Q_i$ to dK (16). In a single kernel for all
-# three gradients, several programs would add to the same tile of dQ. That needs *atomic* additions, which no other
-# program can interrupt, and the last bits would differ from run to run. Two kernels compute S and P twice, but every
-# output has exactly one owner.
+# dK and dV are sums over queries, so a program owns a tile of keys, and goes down the queries. Each visit computes the
+# same four tiles. Then add $P_{ij}^T dO_i$ to dV (12) and $dS_{ij}^T Q_i$ to dK (16).
 #
-# **Where the loop begins.** Key $j$ is seen by queries from $j - (n_k - n_q)$ on. Take 40 queries and 50 keys in tiles
-# of 16, so that the difference is 10. The tile of keys that begins at 32 is seen first by query $32 - 10 = 22$, and the
-# tile of queries that holds it begins at 16: round down to a multiple of Br. (A loop that begins at 22 itself is right
-# as well.) For the keys from 0 on, $0 - 10$ is negative. Clamp it to 0 before you round. (`//` does not: −10 `// 16` is
-# 0 in Triton, but −40 `// 16` is −2, and a loop that began at −32 would read what is not yours.)
+# **Where the loop begins.** The first query that sees key $j$ is $j - (n_k - n_q)$. Take 40 queries and 50 keys in
+# tiles of 16: the difference is 10. The tile of keys that begins at 32 is first seen by query $32 - 10 = 22$. Round
+# down to a multiple of Br: that query's tile begins at 16. (A loop that begins at 22 is also right.) For the tile that
+# begins at 0, $0 - 10$ is negative: clamp it to 0 before you round. Unlike Python's, Triton's `//` rounds towards 0. So
+# −10 `// 16` is 0, but −40 `// 16` is −2, and a loop that began at −32 would read memory that is not yours.
 #
 # ![What one program of each kernel visits, for 40 queries and 50 keys in tiles of 16. Program 1 of delta_kernel has O2 and dO2, and visits no keys. Program 1 of dq_kernel owns Q2 and dQ2: it visits K1, K2 and K3, along its row up to the staircase of the causal mask. Program 2 of dk_dv_kernel owns K3, V3 and their gradients: it visits Q2 and Q3, down its column from the staircase on.](../docs/figures/backward_kernels.svg)
 #
-# **Past the end.** *Queries:* load everything as 0, LSE included. Then $P = e^{0 - 0} = 1$, but it meets only zeros in
-# dO and delta. (With LSE = $-\infty$, P would be $\infty$, and $\infty \cdot 0$ is NaN.) *Keys* need no mask of their
-# own in P: for a query that exists, $j \le i + n_k - n_q$ is below $n_k$, and what P is for one that does not exist
-# meets zeros.
+# **Past the end.** *Queries:* load everything as 0, LSE included. Then $P = e^{0 - 0} = 1$, but it is multiplied by the
+# zeros of dO and delta. (With LSE = $-\infty$, P would be $\infty$, and $\infty \cdot 0$ is NaN.) *Keys* need no mask
+# of their own in P. A query that exists sees only $j \le i + n_k - n_q$, which is below $n_k$. For all other queries, P
+# is multiplied by zeros.
 #
 # ## The signatures
 #
@@ -140,13 +136,13 @@
 # | `D`, `Br`, `Bc` | width of a head; queries and keys of a tile; powers of two, at least 16 |
 #
 # The grid is (tiles of queries, heads), and for `dk_dv_kernel` (tiles of keys, heads). Each kernel gets right inputs,
-# whatever your other kernels do. P and dS are rounded to the inputs' type before a product, as P was in p6.
+# whatever your other kernels do. Round P and dS to the inputs' type before a product, like P in p6.
 #
 # ## The traffic bound
 #
-# What a program owns is loaded **once**. The other side is loaded once for each tile that is not hidden altogether.
-# Each output is stored **once**. A tile that is needed in both orientations, as in `dk_dv_kernel`, is loaded once: use
-# `tl.trans`. Loads, stores and products take a tile at a time.
+# A program loads its own tiles **once**, and the other side once for each tile of scores that is not completely hidden.
+# Each output is stored **once**. `dk_dv_kernel` needs some tiles in both orientations: load them once, and use
+# `tl.trans`. Loads, stores and products take one tile at a time.
 
 # %%
 import triton
@@ -155,8 +151,8 @@ import triton.language as tl
 # %% [markdown]
 # ## Your turn
 #
-# About 4, 22 and 26 lines are missing, from the first kernel to the third. Check after each: what is still empty costs
-# only its own points.
+# About 4, 22 and 26 lines are missing in the three kernels. Check after each: an empty kernel costs only its own
+# points.
 
 # %%
 @triton.jit
@@ -206,8 +202,8 @@ def dk_dv_kernel(
 # ## How it is launched
 #
 # For a machine with a GPU. The checker launches your kernel itself, with many shapes. `num_stages=2` keeps two tiles of
-# each load in shared memory, one that is multiplied and one on its way. Triton's usual three take 105 KB with D = 128,
-# and an RTX 30 or 40 has 99. A T4 has 64 KB, and no tensor cores that Triton uses: write 32 for 64 there.
+# each load in shared memory: one in use, one on its way. Triton's default of three takes 105 KB with D = 128, and an
+# RTX 30 or 40 has 99 KB. A T4 has 64 KB, and Triton does not use its tensor cores: write 32 for 64 there.
 
 # %%
 def causal_backward(q, k, v, o, lse, do, scale):
@@ -230,8 +226,7 @@ def causal_backward(q, k, v, o, lse, do, scale):
 # ## How to check
 #
 # In a terminal: `./check p7`. In a notebook: run the cells above, then the one below. `make step PUZZLE=p7` shows one
-# tile from three sides, a kernel each. To find a mistake, check one kernel at a time: each is judged by itself, with
-# right inputs.
+# tile from three sides, a kernel each. To find a mistake, check one kernel at a time: each gets right inputs.
 
 # %%
 from checker.notebook import check, hint, solution, step, trace
@@ -288,16 +283,16 @@ from checker.notebook import predict
 predict("p7", k_reads=..., q_reads=..., products=...)
 
 # %% [markdown]
-# **Run.** Write your guess down before you run the next cell. The second question is for paper.
+# **Run.** Write your guesses down before you run the next cell. The second question is for paper.
 #
-# 1. Is delta the same if it is summed over keys, $\sum_j P_{ij}\, dP_{ij}$, instead of over dimensions?
-# 2. Query 0 sees only key 0. What is row 0 of dQ? And which key has a dV to which only one query contributes?
+# 1. Is delta the same if you sum over keys, $\sum_j P_{ij}\, dP_{ij}$, instead of over dimensions?
+# 2. Query 0 sees only key 0. What is row 0 of dQ? Which key has a dV to which only one query contributes?
 #
 # <details><summary>Answers</summary>
 #
-# 1. Yes, up to rounding: that is the proof above. (The first of these cells prints the sum over keys, and then your
-# delta.) 2. Row 0 of dQ is 0. A softmax of one score is 1, whatever the score is, so delta equals dP and dS is 0. The
-# key is the last one: only the last query sees it.
+# 1. Yes, up to rounding, as was shown above. The cell prints the sum over keys, and then your delta.
+# 2. Row 0 of dQ is 0. A softmax of one score is 1, whatever the score is, so delta equals dP and dS is 0. The key is
+#    the last one: only the last query sees it.
 #
 # </details>
 
@@ -317,8 +312,8 @@ q_strides, k_strides = {"q_head_stride": 256, "q_row_stride": 16}, {"k_head_stri
 run(delta_kernel, o_ptr=o, do_ptr=do, delta_ptr=delta, **q_strides, n_q=16, D=16, Br=16, grid=(1, 1))
 
 # %% [markdown]
-# **Against `torch.autograd`.** PyTorch differentiates the three lines below by itself. If you have it, the next cell
-# compares your gradients with its own: the differences should be about $10^{-6}$.
+# **Against `torch.autograd`.** If PyTorch is installed, the next cell compares your gradients with its own. The
+# differences should be about $10^{-6}$.
 
 # %%
 try:
@@ -346,17 +341,27 @@ else:
 #
 # `make trace PUZZLE=p7` draws both orders: along the rows for dQ, down the columns for dK and dV.
 #
-# The backward pass makes five matrix products per tile where the forward pass makes two, and yours makes seven, because
-# S and dP are computed in both kernels. In return, no $n \times n$ matrix ever touches memory, in either direction.
+# Why two kernels for three gradients? In a single one, several programs would add to the same tile of dQ. That needs
+# *atomic* additions, which no other program can interrupt, and the last bits would differ from run to run. In two
+# kernels, every output has exactly one owner. The price is seven matrix products per tile instead of five, because both
+# kernels compute S and dP. (The forward pass makes two.) In return, no $n \times n$ matrix ever touches memory, in
+# either direction.
 #
-# You have now written what a training step of a transformer runs: FlashAttention, forward and backward. On an H200,
-# your backward pass is between 0.92 and 1.36 times as fast as PyTorch's own FlashAttention. What separates it from the
-# fastest kernels in the world is no longer the algorithm, only scheduling: which tiles go where and when.
+# You have now written FlashAttention, forward and backward, as a training step of a transformer runs it. For 16,384
+# tokens, causal, in 32 heads of 64 dimensions, the backward pass on an H200 takes:
+#
+# | eager PyTorch | your kernels |
+# |---|---|
+# | 80 ms | 11 ms |
+#
+# Over all measured sizes, your backward pass is between 0.92 and 1.36 times as fast as PyTorch's own FlashAttention.
+# The fastest kernels in the world differ from it no longer in the algorithm, only in scheduling: which tiles go where
+# and when.
 #
 # ## Where to read on
 #
 # * [The derivation in full: dS, delta, the loop bounds, the work](../docs/background/backward.md).
 # * T. Dao, [*FlashAttention-2*](https://arxiv.org/abs/2307.08691) (2023): algorithm 2, whose line numbers the solution
-#   follows; it has one kernel, and adds to dQ atomically.
+#   follows. It has one kernel, and adds to dQ atomically.
 # * T. Dao et al., [*FlashAttention*](https://arxiv.org/abs/2205.14135) (2022), appendix B: the derivation, and
 #   recomputation.

@@ -35,11 +35,10 @@
 # ## Tiles of a matrix
 #
 # <!-- tiles -->
-# A *tile* is a rectangular part of a matrix that one program works on. The numbers of its rows and of its columns are
-# blocks of one dimension, `rows` and `cols`. `rows[:, None]` lays a block down as a column, shape `(BLOCK_ROWS, 1)`,
-# and `cols[None, :]` lays one down as a row, shape `(1, BLOCK_COLS)`. If you combine the two, a side of length 1 is
-# repeated until the shapes fit: *broadcasting*, as in PyTorch. For rows 2 and 3 and columns 4 to 7 of a matrix whose
-# rows are 10 elements apart:
+# A program works on a *tile*, a rectangular part of a matrix. Two blocks of one dimension, `rows` and `cols`, number
+# its rows and columns. `rows[:, None]` makes a block a column, shape `(BLOCK_ROWS, 1)`. `cols[None, :]` makes a block a
+# row, shape `(1, BLOCK_COLS)`. If you combine the two, each side of length 1 is repeated until the shapes fit:
+# *broadcasting*, as in PyTorch. Take rows 2 and 3 and columns 4 to 7 of a matrix with the row stride 10:
 #
 # ```
 #  rows[:, None] * 10   +   cols[None, :]    =   a tile of offsets
@@ -51,7 +50,7 @@
 # ```
 #
 # A pointer plus this tile is a tile of addresses, and `tl.load` of that is a tile of values. A lane belongs to the
-# matrix if its row exists *and* its column does. Of a matrix of 5 by 10, in rows 4 and 5 and columns 8 to 11:
+# matrix if its row *and* its column exist. In a matrix of 5 by 10, take rows 4 and 5 and columns 8 to 11:
 #
 # ```
 # rows exist,       columns exist,
@@ -61,8 +60,7 @@
 #      ✗                ✓ ✓ ✗ ✗              ✗ ✗ ✗ ✗
 # ```
 #
-# Write `&` between blocks, as between tensors, with parentheses around each comparison. Python's `and` is for two
-# single conditions.
+# Write `&` between blocks, with parentheses around each comparison. Python's `and` is for two single conditions.
 # <!-- /tiles -->
 #
 # Tiles are counted in two directions, and so are the programs: the grid is `(tiles of rows, tiles of columns)`, (3, 3)
