@@ -15,12 +15,10 @@
 #
 # ## What you will build
 #
-# On an H200 the five lines that you are about to write run at 99.7 % of the speed of a plain copy. Eager
-# `torch.softmax` reaches 46 % (fp32, rows of 8192). A transformer takes the softmax of every row of attention scores,
-# in every head of every layer. All of FlashAttention rests on what it does: load once, do all the arithmetic on the
-# chip, store once.
+# The softmax of each row of a matrix, in one kernel. A transformer needs it for every row of attention scores, in each
+# layer. The kernel loads once, computes on the chip and stores once. FlashAttention is built on that.
 #
-# If you have never written a Triton kernel, start at [w1](w1_vector_add.py).
+# New to Triton? Start at [w1](w1_vector_add.py).
 #
 # ```
 #          global memory              on the chip, in program 1
@@ -35,11 +33,11 @@
 #       └──────────────────┘
 # ```
 #
-# <details><summary>Rows, strides, padding and sums in a kernel: unfold this if you have not done w2</summary>
+# <details><summary>Rows, strides, padding and sums: unfold if you have not done w2</summary>
 #
 # <!-- rows -->
-# Memory is one long line. A matrix lies in it row by row, and between two rows there may be a gap. Here x is the left
-# part of a wider matrix, `x = wide[:, :3]`, where `wide` has 5 columns:
+# In memory a matrix is one long line, row by row, perhaps with gaps between rows. Here x is the left part of a matrix
+# with 5 columns, `x = wide[:, :3]`:
 #
 # ```
 #  x_ptr               x_ptr + 5           x_ptr + 10
@@ -52,20 +50,18 @@
 #  below each element: its offset
 # ```
 #
-# PyTorch says that the strides of this x are (5, 1). A *stride* is the number of elements from one row to the next, or
-# from one column to the next. In this course the next column is always 1 element away. The next row is `x.stride(0)`
-# elements away, 5 and not 3, and the kernel gets this number as `x_row_stride`. So row `row` begins at `x_ptr + row *
-# x_row_stride`.
+# A *stride* is the number of elements from one row to the next, or from one column to the next. (NumPy counts bytes.)
+# The strides of this x are (5, 1). In this course the column stride is always 1. The kernel gets the row stride,
+# `x_row_stride`, and row `row` begins at `x_ptr + row * x_row_stride`.
 #
-# A program owns a row, and `row = tl.program_id(0)`. The whole row goes into one block, whose length is a power of two:
-# 4 for a row of 3. So `cols`, the `tl.arange` over the block, has one lane for each column, and from `n_cols` on lanes
-# that are no columns. These are *padding*. The mask compares `cols` with `n_cols` (offsets would not do: 5 is already
-# more than 3), and `other` says what the padding holds.
+# Each program owns one row, `row = tl.program_id(0)`, and loads it into one block. The block's length is a power of
+# two: 4 for a row of 3. `cols`, the `tl.arange` over the block, has one lane per column. The remaining lanes, from
+# `n_cols` up, are *padding*. The mask compares `cols` with `n_cols`, and `other` is what the padding holds. (Do not
+# compare offsets: those of row 1 begin at 5.)
 #
-# A block becomes one number by a *reduction*, such as `tl.sum(block, axis=0)`. `axis` is what PyTorch calls `dim`, and
-# a block of one dimension has only axis 0. The padding is added up as well. Sums are kept in fp32: fp16 ends at 65504,
-# and from 2048 on it has only the even numbers, so 2048 + 1 = 2048. `x.to(tl.float32)` converts on the chip, and costs
-# no traffic.
+# A *reduction*, such as `tl.sum(block, axis=0)`, makes one number of a block, padding included. `axis` is PyTorch's
+# `dim`, and a block of one dimension has only axis 0. Sums are kept in fp32: the largest fp16 number is 65504, and in
+# fp16, 2048 + 1 is 2048. `x.to(tl.float32)` converts on the chip and costs no traffic.
 # <!-- /rows -->
 #
 # </details>
@@ -84,15 +80,13 @@
 # y = e / total                          # e in, y out
 # ```
 #
-# Each line is a kernel of its own, which reads its input from global memory and writes its result back. So the row
-# crosses the memory bus five times: twice for the first line, once for the second, which writes a single number, and
-# twice for the third. *Fused* into one kernel, it crosses twice, in and out. The only new word is `tl.exp(x)`, which
-# takes the exponential of each lane.
+# PyTorch runs each line as a kernel, which reads from *global memory*, the GPU's large memory, and writes its result
+# back. So a row crosses the memory bus five times: in and out, in for the sum, in and out again. *Fused* into one
+# kernel, it crosses twice. `tl.exp(x)` is the exponential of each lane.
 #
-# **Padding that counts.** A masked lane holds whatever you pass as `other=`, and garbage if you pass nothing. In a
-# plain sum, 0 is harmless. Here the sum is over exponentials, and $e^0 = 1$: with `other=0.0` the denominator of row 1
-# would be 25.5 instead of 24.5, and the row would sum to 0.96. Choose `other` so that the sum of the exponentials is
-# right.
+# **Padding that counts.** A masked lane holds `other`, or garbage if you pass none. The sum is over exponentials, and
+# $e^0 = 1$. With `other=0.0`, the denominator of row 1 would be 25.5 instead of 24.5, and its results would sum to
+# 0.96. Choose `other` so that the sum is right.
 #
 # ![The row 0.5 3.0 1.0 in a block of four, twice. With padding loaded as 0 the exponentials are 1.65, 20.1, 2.72 and 1, and their sum is 25.5; a bar shows the quotients .065, .789 and .107, which sum to 0.96, and the rest of 0.04 that went to the padding. With padding whose exponential is 0 the sum is 24.5, and the quotients .067, .821 and .111 fill the bar.](../docs/figures/padding.svg)
 #
@@ -105,13 +99,12 @@
 # | `n_cols` | length of a row, at least 1 |
 # | `BLOCK_SIZE` | a power of two, at least `n_cols` |
 #
-# Compute in fp32 (`x.to(tl.float32)` right after the load); `tl.store` converts back to y's type. You may rely on $|x|
-# \le 80$ (individual entries may be $-\infty$, in a kernel `-float("inf")`), so neither an exponential nor their sum
-# overflows.
+# Compute in fp32: `x.to(tl.float32)` right after the load. `tl.store` converts back to y's type. $|x| \le 80$, so no
+# exponential or sum overflows. Individual entries may be $-\infty$, in a kernel `-float("inf")`.
 #
 # ## The traffic bound
 #
-# Each element of x is loaded **once**, and each element of y stored **once**. The checker counts.
+# Each element of x is loaded **once**, and each element of y is stored **once**.
 
 # %%
 import triton
@@ -133,7 +126,7 @@ def naive_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOCK
 # %% [markdown]
 # ## How it is launched
 #
-# For a machine with a GPU. The checker launches your kernel itself, with many shapes, on *Triton's interpreter*, which
+# For a machine with a GPU. The checker launches your kernel itself, with many shapes, on *Triton's interpreter*. That
 # runs a kernel with NumPy on the CPU.
 
 # %%
@@ -151,8 +144,8 @@ def naive_softmax(x):
 # %% [markdown]
 # ## How to check
 #
-# In a terminal: `./check p1`. In a notebook: run the cells above, then the one below. It takes less than a second, and
-# needs no GPU. `make step PUZZLE=p1` goes through it line by line: what do the lanes past the end add to the sum?
+# In a terminal: `./check p1`. In a notebook: run the cells above, then the one below. The check takes less than a
+# second. `make step PUZZLE=p1` runs your kernel line by line. Watch what the padding adds to the sum.
 
 # %%
 from checker.notebook import check, hint, solution, step, trace
@@ -166,7 +159,7 @@ check("p1")
 #
 # <details><summary>1: a nudge</summary>
 #
-# Which lanes of `cols` are columns of the row? That comparison is the mask, of the load and of the store. What does a
+# Which lanes of `cols` are columns of the row? That comparison is the mask of the load and of the store. What does a
 # masked lane add to the sum?
 #
 # </details>
@@ -178,9 +171,9 @@ check("p1")
 # </details>
 # <details><summary>3: nearly there</summary>
 #
-# The row begins at `x_ptr + row * x_row_stride`. Load it with `mask=cols < n_cols, other=-float("inf")`,
-# convert it to fp32, take `tl.exp` of it, and divide that by its `tl.sum(..., axis=0)`. Store the
-# quotient with the same mask to the row of y, which has its own stride.
+# The row begins at `x_ptr + row * x_row_stride`. Load it with `mask=cols < n_cols, other=-float("inf")`, convert it to
+# fp32, and take `tl.exp`. Divide that by its `tl.sum(..., axis=0)`. Store the quotient with the same mask to the row of
+# y, which has its own stride.
 #
 # </details>
 #
@@ -206,14 +199,14 @@ predict("p1", y_0=..., idle_lanes=..., x_reads=...)
 
 # %% [markdown]
 # **Run.** `run` launches your kernel once on the interpreter, with arrays of your own. Write your guess down first.
-# What does y hold, as the cell stands? What changes in either row if 88 becomes 89? And which `grid` and which
-# `BLOCK_SIZE` do you choose for 5 rows of 300 columns?
+# What does the cell as it is leave in y? What changes in either row if 88 becomes 89? Which `grid` and which
+# `BLOCK_SIZE` do 5 rows of 300 columns need?
 #
 # <details><summary>Answer</summary>
 #
-# Row 0 is 1 and twice nearly 0, as $e^{88} = 1.7 \cdot 10^{38}$ is still a number. $e^{89}$ is more than fp32 can hold,
-# so the sum is infinite: 89 gives $\infty / \infty$ = NaN, and its neighbours give 0. Row 1 stays .6652, .0900, .2447,
-# because another program computes it. Five rows of 300 need 5 programs, and a block of 512.
+# Row 0 becomes 1, 0, 0 (nearly), because $e^{88} = 1.7 \cdot 10^{38}$ still fits in fp32. $e^{89}$ does not, so the sum
+# is infinite. 89 gives $\infty / \infty$ = NaN, and its neighbours give 0. Row 1 stays .6652, .0900, .2447, because
+# another program computes it. Five rows of 300 need 5 programs, and a block of 512.
 #
 # </details>
 
@@ -229,8 +222,11 @@ run(naive_softmax_kernel, x_ptr=x, y_ptr=y, x_row_stride=3, y_row_stride=3, n_co
 # %% [markdown]
 # ## What to notice afterwards
 #
-# The kernel is fast, and it is fragile. fp32 ends at $3.4 \cdot 10^{38}$, and $e^x$ is more than that from $x = 88.7$
-# on. Real attention scores do get this large. p2 fixes that, and takes rows longer than a block as well.
+# On an H200 this kernel runs at 99.7 % of the speed of a plain copy. `torch.softmax`, without `torch.compile`, reaches
+# 46 % (fp32, rows of 8192).
+#
+# It is fast and fragile. The largest fp32 number is $3.4 \cdot 10^{38}$, and $e^x$ exceeds it for $x > 88.7$. Real
+# attention scores do get this large. p2 fixes that, and takes rows longer than a block as well.
 #
 # ## Where to read on
 #

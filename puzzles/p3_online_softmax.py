@@ -15,9 +15,8 @@
 #
 # ## What you will build
 #
-# The softmax of p2 in two passes instead of three: maximum $m$ and normaliser $l$ come out of the *same* pass. On rows
-# of 131,072 numbers an H200 then reaches 65 % of the speed of a copy. With three passes it reaches 50 %. FlashAttention
-# rests on this idea.
+# The softmax of p2 in two passes instead of three: one pass finds both the maximum $m$ and the normaliser $l$.
+# FlashAttention rests on this idea.
 #
 # ```
 # x:            1   3          2   5          4   0
@@ -29,20 +28,21 @@
 #
 # ## The idea
 #
-# Keep, for the columns seen so far, the maximum $m$ and the normaliser $l = \sum_j e^{x_j - m}$. A new block with
-# values $x_j$ comes in. The maximum can only grow:
+# For the columns seen so far, keep the maximum $m$ and the normaliser $l = \sum_j e^{x_j - m}$. A new block with values
+# $x_j$ comes in. The maximum can only grow:
 #
 # $$ m' = \max(m, \max_j x_j). $$
 #
-# The sum in $l$ was computed with the *old* maximum: every term is $e^{x-m}$, and should be $e^{x-m'}$. But
-# $e^{x - m'} = e^{x - m} \cdot e^{m - m'}$ for *every* term alike, so one multiplication corrects the whole sum:
+# The sum in $l$ is relative to the *old* maximum. Each of its terms is $e^{x-m}$, and should be $e^{x-m'}$. But
+# $e^{x - m'} = e^{x - m} \cdot e^{m - m'}$, with the same factor for *every* term. So one multiplication corrects the
+# whole sum:
 #
 # $$ l' = l \cdot e^{m - m'} + \sum_{j \in \text{block}} e^{x_j - m'}. $$
 #
-# **In numbers**, with the row 1 3 | 2 5 of p2 in blocks of two. Block 1 3: $m = 3$ and
+# **In numbers**, the row of p2 in blocks of two is 1 3 | 2 5. Block 1 3: $m = 3$ and
 # $l = e^{1-3} + e^{3-3} = 0.1353 + 1 = 1.1353$. Block 2 5: $m' = 5$. The old sum becomes
 # $1.1353 \cdot e^{3-5} = 1.1353 \cdot 0.1353 = 0.1536$, and the block adds $e^{2-5} + e^{5-5} = 1.0498$. So
-# $l' = 1.2034$, which is what p2 found.
+# $l' = 1.2034$, as in p2.
 #
 # In PyTorch, for one row without $-\infty$:
 #
@@ -54,12 +54,14 @@
 # y = (x - m).exp() / l
 # ```
 #
-# Write this below, under *Your turn*, and check before you read on here: it earns 80 of 100 points. The rest of this
-# section is about the other 20, which rows in fp32 and in fp16 share.
+# Both exponentials of the loop take `m_new`. Only the factor also takes `m`.
 #
-# **Rows that begin with $-\infty$.** Attention masks with $-\infty$, so a whole block of it at the beginning of a row
-# is nothing unusual. Then $m' = -\infty$ too, and $x - m' = -\infty - (-\infty)$ is NaN, which stays in $l$ for good.
-# The *guard* is to subtract 0 instead of $m'$ while $m'$ is $-\infty$, in both exponentials:
+# Write this below, under *Your turn*, and check before you read on here: it earns 80 of 100 points. The rest of this
+# section is about the other 20.
+#
+# **Rows that begin with $-\infty$.** Attention masks with $-\infty$, so a row may begin with a whole block of it. Then
+# $m' = -\infty$ too, and $x - m' = -\infty - (-\infty)$ is NaN, which stays in $l$ to the end. The *guard*: while $m'$
+# is $-\infty$, subtract 0 instead of $m'$ in both exponentials.
 #
 # ```
 # x - m'         with m' = -inf:   -inf - (-inf) = NaN
@@ -69,7 +71,7 @@
 #
 # But keep $m'$ itself as the running maximum, not the 0. Take the row $-\infty$ $-\infty$ | −200 −198. After the first
 # block, $m = -\infty$ and $l = 0$. After the second, $m = -198$ and $l = 0 + e^{-2} + e^0 = 1.1353$. If you had kept 0,
-# the maximum would still be 0, $l = e^{-200} + e^{-198}$ would be 0 in fp32, and y would be 0 / 0.
+# the maximum would still be 0. Then $l = e^{-200} + e^{-198}$ would be 0 in fp32, and y would be 0 / 0.
 #
 # | in PyTorch | in a kernel |
 # |---|---|
@@ -84,11 +86,12 @@
 # | `n_cols` | length of a row, at least 1 |
 # | `BLOCK_SIZE` | columns in a block, a power of two; **may be smaller than the row** |
 #
-# Values as in p2. Individual values may be $-\infty$, also whole blocks of them, never a whole row. Compute in fp32.
+# Values are as in p2. Individual values may be $-\infty$, even whole blocks of them, but never a whole row. Compute in
+# fp32.
 #
 # ## The traffic bound
 #
-# Per row: x is loaded **twice**, y stored **once**, a block at a time. That is three crossings of the memory bus
+# Per row, x is loaded **twice**, and y is stored **once**, a block at a time. That is three crossings of the memory bus
 # instead of four.
 
 # %%
@@ -98,7 +101,7 @@ import triton.language as tl
 # %% [markdown]
 # ## Your turn
 #
-# About fifteen lines are missing: two loops. The order of the assignments matters in the first one.
+# About fifteen lines are missing: two loops. In the first one, the order of the assignments matters.
 
 # %%
 @triton.jit
@@ -127,8 +130,8 @@ def online_softmax(x):
 # %% [markdown]
 # ## How to check
 #
-# In a terminal: `./check p3`. In a notebook: run the cells above, then the one below. `make step PUZZLE=p3` goes
-# through it: stop where a block brings a new maximum, and watch $l$.
+# In a terminal: `./check p3`. In a notebook: run the cells above, then the one below. `make step PUZZLE=p3` runs your
+# kernel line by line. Stop where a block brings a new maximum, and watch $l$.
 
 # %%
 from checker.notebook import check, hint, solution, step, trace
@@ -142,14 +145,14 @@ check("p3")
 #
 # <details><summary>1: a nudge</summary>
 #
-# Inside the loop you need the old maximum and the new one at the same time: give the new one a name of its own,
-# and assign it to `m` last.
+# The loop needs the old maximum and the new one at the same time. Give the new one its own name, and assign it to `m`
+# last.
 #
 # </details>
 # <details><summary>2: the prefix</summary>
 #
-# `shift = tl.where(m_new == -float("inf"), 0.0, m_new)` is the maximum, or 0 while there is none. Use it wherever you
-# would subtract `m_new`.
+# `shift = tl.where(m_new == -float("inf"), 0.0, m_new)` is the maximum, or 0 while there is none. Use `shift` wherever
+# you would subtract `m_new`.
 #
 # </details>
 # <details><summary>3: nearly there</summary>
@@ -182,15 +185,15 @@ predict("p3", x_reads=..., y_5=...)
 # **Run.** Write your guess down before you run the cell. The row begins with a block of $-\infty$.
 #
 # 1. What are $m$ and $l$ after the first block, and after the second? Print them.
-# 2. What is y if you take the guard out of your kernel?
-# 3. You choose the block: for which of the sizes 1, 2, 4 and 8 is a kernel without the guard right for this row?
+# 2. What is y without the guard?
+# 3. Which of the block sizes 1, 2, 4 and 8 give the right y even without the guard?
 #
 # <details><summary>Answers</summary>
 #
 # 1. $-\infty$ and 0, the pair of no columns at all. The second block then finds $m' = 3$ and $l' = 1.503$.
-# 2. Every element is NaN: one NaN in $l$ is enough. With the guard, y begins with four zeros and ends with .0900 .2447
-#    .6652.
-# 3. For 8 alone: then the first block has a number in it.
+# 2. Every element is NaN, because one NaN in $l$ is enough. With the guard, y begins with four zeros and ends with
+#    .0900 .2447 .6652.
+# 3. Only 8, because then the first block has a number in it.
 #
 # </details>
 
@@ -206,16 +209,19 @@ run(online_softmax_kernel, x_ptr=x, y_ptr=y, x_row_stride=7, y_row_stride=7, n_c
 # %% [markdown]
 # ## What to notice afterwards
 #
-# **Merging.** The pair $(m, l)$ of one set of columns and the pair of another merge by the same rule,
-# $(m_1, l_1) \oplus (m_2, l_2) = (m,\; l_1 e^{m_1 - m} + l_2 e^{m_2 - m})$ with $m = \max(m_1, m_2)$. In whatever order
-# and grouping you merge, the result is the maximum of all and the sum relative to it: the operation is associative and
-# commutative. So you may cut a row anywhere, and combine the pieces in any order. Attention will use this freedom.
+# **Merging.** The pairs $(m, l)$ of two sets of columns merge by the same rule,
+# $(m_1, l_1) \oplus (m_2, l_2) = (m,\; l_1 e^{m_1 - m} + l_2 e^{m_2 - m})$ with $m = \max(m_1, m_2)$. In any order and
+# grouping, the result is the maximum of all and the sum relative to it. So the operation is associative and
+# commutative: you may cut a row anywhere, and combine the pieces in any order. Attention will use this freedom.
 #
 # ![Two drawings of four leaves, the pairs (3, 1.14), (5, 1.05), (4, 1.02) and (5, 1.02) of the blocks 1 3, 2 5, 4 0 and 5 1. On the left they are merged one after the other: (5, 1.20), (5, 1.58), (5, 2.60). On the right as a tree: (5, 1.20) and (5, 1.39), then (5, 2.60). The root is the same.](../docs/figures/merge_tree.svg)
 #
-# One pass is not enough for a softmax: every $y_i$ is an output, and every one needs the final $l$. But if nobody wants
-# the $y_i$ themselves, only a *weighted sum* $\sum_i y_i v_i$, then that sum can be kept and rescaled just as $l$ is.
-# Then one pass is enough, and that is attention: p5 and p6.
+# A softmax needs a second pass, because every $y_i$ is an output and needs the final $l$. But if you only want a
+# *weighted sum* $\sum_i y_i v_i$, you can keep that sum and rescale it as you rescale $l$. Then one pass is enough.
+# That is attention, in p5 and p6.
+#
+# On rows of 131,072 numbers, an H200 runs this kernel at 65 % of the speed of a copy. With three passes, in p2, it
+# reaches 50 %.
 #
 # ## Where to read on
 #

@@ -15,13 +15,8 @@
 #
 # ## What you will build
 #
-# Your first GPU kernel: $z = x + y$. You write one line, and see it judged; then you add a mask, which every kernel
-# needs. You need Python, and NumPy or PyTorch. You need no GPU, and no knowledge of one. If you know Triton, begin
-# with [p1](p1_naive_softmax.py).
-#
-# In a plain copy, an H200, a GPU for data centres, moves 4282 GB a second. That is enough for 357 billion such
-# additions, and its arithmetic units could do almost a hundred times as many. So this kernel waits for memory nearly
-# all of its time. That is why this course measures an algorithm by its loads and stores.
+# Your first GPU kernel: $z = x + y$. You write one line and check it, then add a mask, which every kernel needs. You
+# need Python, and NumPy or PyTorch, but no GPU. If you know Triton, begin with [p1](p1_naive_softmax.py).
 #
 # ## A kernel, line by line
 #
@@ -38,32 +33,21 @@
 # double_kernel[(3,)](x, y, BLOCK_SIZE=4)     # the launch, from ordinary Python: x and y are tensors
 # ```
 #
-# **`kernel[grid](arguments)`.** The square brackets say how many times the kernel runs. Each run is a *program*, and
-# all programs together are the *grid*: a tuple, since it may have two or three dimensions. `(3,)` means 3 programs.
-# They run the same lines with the same arguments, at the same time or one after the other, in an order that you cannot
-# know.
+# **`kernel[grid](arguments)`.** The square brackets say how many times the kernel runs: 3. Each run is a *program*, and
+# all programs are the *grid*. They run the same lines with the same arguments, at the same time or in any order.
 #
-# **`@triton.jit`.** On a GPU these lines do not run as Python: Triton compiles them at the first launch. So a kernel
-# knows nothing of `torch`, of lists or of your other variables. It has its parameters, arithmetic, comparisons, `for`,
-# `if` and the functions of `tl`. (Of what else Triton has, the course leaves out `while`, `break`, block pointers and
-# scans.)
+# **`x_ptr`, `y_ptr`.** You pass tensors, and the kernel gets *pointers*: the address of the first element and the type,
+# without shape and strides.
 #
-# **`x_ptr`, `y_ptr`.** You pass tensors, and the kernel gets *pointers*: the address of the first element, and the type
-# of the elements. Shape and strides stay behind.
+# **`tl.program_id(0)`** is the number of this program: 0, 1 or 2. Programs differ in nothing else.
 #
-# **`BLOCK_SIZE: tl.constexpr`** must be known when the kernel is compiled, because it decides how many values a program
-# holds at once.
+# **`tl.arange(0, BLOCK_SIZE)`** is the *block* 0 1 2 3: many values under one name, one in each *lane*. Arithmetic
+# works lane by lane, as on tensors, and a number combines with every lane.
 #
-# **`tl.program_id(0)`** is the number of this program along the first dimension of the grid: 0, 1 or 2. Programs differ
-# in nothing else.
+# **`tl.load(x_ptr + offsets)`.** A pointer plus a block of offsets is a block of addresses. `x_ptr + 1` is the next
+# element, not the next byte. `tl.load` fetches the values at the addresses, so `x` is a block of values.
 #
-# **`tl.arange(0, BLOCK_SIZE)`** is the *block* 0 1 2 3: many values under one name, one in each *lane*. The length of a
-# block must be a power of two. Arithmetic works lane by lane, as on tensors, and a number combines with every lane.
-#
-# **`tl.load(x_ptr + offsets)`.** A pointer plus a block of offsets is a block of addresses, and `x_ptr + 1` is the next
-# element, not the next byte. `tl.load` fetches what lies there, so `x` is a block of values.
-#
-# **`tl.store(addresses, values)`** puts values back. A kernel returns nothing. Its result is what it has stored:
+# **`tl.store(addresses, values)`** writes values to memory. A kernel returns nothing. Its result is what it has stored:
 #
 # | program | `offsets` | `x`, if x = 10, 11, …, 21 | `2 * x` | stored |
 # |---|---|---|---|---|
@@ -71,7 +55,7 @@
 # | 1 | 4 5 6 7 | 14 15 16 17 | 28 30 32 34 | y[4] to y[7] |
 # | 2 | 8 9 10 11 | 18 19 20 21 | 36 38 40 42 | y[8] to y[11] |
 #
-# In PyTorch, what you will write is
+# In PyTorch, your kernel is
 #
 # ```python
 # z = x + y
@@ -81,18 +65,14 @@
 #
 # | parameter | what it is |
 # |---|---|
-# | `x_ptr`, `y_ptr` | pointers to the first elements of x and y, vectors of length `n`, both fp32, both fp16 or both bf16 |
+# | `x_ptr`, `y_ptr` | pointers to the first elements of x and y, vectors of length `n` without gaps, both fp32, both fp16 or both bf16 |
 # | `z_ptr` | pointer to the first element of z, of the same length and type, to be written |
 # | `n` | length of the vectors, at least 1 |
 # | `BLOCK_SIZE` | elements of a program, a power of two |
 #
-# Neighbours in a vector are 1 element apart. A vector can have more than $2^{31}$ elements, where 32 bits end: the stubs
-# have a `.to(tl.int64)` for that. Only from w3 on must you write one yourself.
-#
 # ## The traffic bound
 #
-# Each element of x and of y is loaded **once**, and each element of z is stored
-# **once**: the checker counts.
+# Each element of x and y is loaded **once**, and each element of z is stored **once**.
 
 # %%
 import triton
@@ -101,9 +81,8 @@ import triton.language as tl
 # %% [markdown]
 # ## Your turn
 #
-# The offsets are there. The finished kernel has about four more lines. Begin with **one**, below the comment, in this
-# cell or, to check in a terminal, in `puzzles/w1_vector_add.py`: load a block of x and a block of y, and store their
-# sum. Then check. That line is worth 70 of 100 points, and the report says what is missing.
+# Write **one** line, in this cell or, to check in a terminal, in `puzzles/w1_vector_add.py`: a `tl.store` to z of the
+# sum of two `tl.load`s. It is worth 70 of 100 points. The finished kernel has about four lines.
 
 # %%
 @triton.jit
@@ -120,10 +99,10 @@ def vector_add_kernel(x_ptr, y_ptr, z_ptr, n, BLOCK_SIZE: tl.constexpr):
 # (`make lab`), run the cells above, then the one below. After each change, run your own cell again before you check:
 # only what was run is judged.
 #
-# The report begins with the verdict and your points. Then it says what is wrong, with the line of your kernel and the
-# launch in which it showed, and asks you a question about it. All of the report has the reason, more values, and a
-# line with the points of each property of a right kernel. `make step PUZZLE=w1`, in a notebook `step("w1")`, goes
-# through your kernel line by line and shows what each name holds: look at the last program.
+# The report begins with the verdict and your points. Then it says what is wrong, in which line and in which launch, and
+# asks you a question. *All of the report* adds the reason, more values, and the points of each property.
+# `make step PUZZLE=w1`, in a notebook `step("w1")`, runs your kernel line by line and shows what each name holds. Look
+# at the last program.
 
 # %%
 from checker.notebook import check, hint, solution, step, trace
@@ -133,9 +112,9 @@ check("w1")
 # %% [markdown]
 # ## Past the end
 #
-# `n` need not be a multiple of `BLOCK_SIZE`. With 10 numbers in blocks of 4, program 2 has two lanes without an
-# element. Without a *mask* it reads and overwrites what lies past the end of the tensors. That memory is somebody
-# else's, and a GPU often does not notice. Here `double_kernel` has one:
+# `n` need not be a multiple of `BLOCK_SIZE`. With 10 numbers in blocks of 4, the last program has two lanes without an
+# element. Without a *mask*, these lanes read and overwrite memory past the end of the tensors, where other data may be.
+# A GPU often does not notice. Here `double_kernel` has a mask:
 
 # %%
 @triton.jit
@@ -149,13 +128,13 @@ def double_kernel(x_ptr, y_ptr, n, BLOCK_SIZE: tl.constexpr):
 
 # %% [markdown]
 # A mask is a block of true and false, and false keeps a lane away from memory. In a load, such a lane gets `other`
-# instead, which may be any number; if you leave `other` out, it may hold anything. In a store, it stores nothing.
+# instead, which may be any number. Without `other`, it may hold anything. In a store, it stores nothing.
 #
 # ![Ten elements of x in memory, 10 to 19, and three programs of four lanes below them. Each lane with an offset below 10 loads its element, doubles it and stores it to y. Lanes 2 and 3 of program 2 have the offsets 10 and 11: they are masked off, hold 0, and neither load nor store.](../docs/figures/addresses.svg)
 #
-# `run` launches a kernel without a GPU, on *Triton's interpreter*, as the checker does: one program after the other,
-# and each `tl` function as an operation of NumPy. Every address is checked before it is used. `grid=3` stands for the
-# square brackets. `run` needs a notebook, in this lesson and in all others: in a terminal, read the answers.
+# `run` launches a kernel without a GPU, on *Triton's interpreter*, as the checker does. Programs run one after the
+# other, and each `tl` function is an operation of NumPy. Every address is checked before it is used. `grid=3` replaces
+# the square brackets. `run` needs a notebook, in this lesson and in all others: in a terminal, read the answers.
 
 # %%
 import numpy as np
@@ -167,28 +146,45 @@ y = np.full(10, -1, np.float32)
 run(double_kernel, x_ptr=x, y_ptr=y, n=10, BLOCK_SIZE=4, grid=3)
 
 # %% [markdown]
-# **Question 1.** You choose the grid. What is in y with `grid=2`? How many programs does `BLOCK_SIZE=8` need, and how
-# many lanes of the last one are masked off?
+# **Question 1.** What is in y with `grid=2`? How many programs does `BLOCK_SIZE=8` need, and how many lanes of the last
+# one are masked off?
 #
 # <details><summary>Answer</summary>
 #
-# 20 22 24 26 28 30 32 34 −1 −1: nobody owned elements 8 and 9, and on a GPU nothing tells you. Blocks of 8 need 2
-# programs, because 10 / 8 rounded up is 2, and the last one masks off 6 of its 8 lanes. In general it takes
-# ⌈n / BLOCK_SIZE⌉ programs, `triton.cdiv(n, BLOCK_SIZE)` in Python.
+# 20 22 24 26 28 30 32 34 −1 −1: no program owned elements 8 and 9, and a GPU would not tell you. Blocks of 8 need 2
+# programs, because 10 / 8 rounded up is 2. The last one masks off 6 of its lanes. In general, the grid is ⌈n /
+# BLOCK_SIZE⌉ programs, `triton.cdiv(n, BLOCK_SIZE)` in Python.
 #
 # </details>
 #
-# **Question 2.** Take `mask=mask, other=0.0` out of the load in `double_kernel`, and run both cells. Which elements are
+# **Question 2.** Remove `mask=mask, other=0.0` from the load in `double_kernel`, and run both cells. Which elements are
 # refused?
 #
 # <details><summary>Answer</summary>
 #
-# 10 and 11: `run` stops at program 2, which loads elements 8 to 11, and says that 2 of these 4 are outside. A GPU would
-# read whatever lies there, or end the whole launch with an error that names no line.
+# 10 and 11. `run` stops at program 2, which loads elements 8 to 11, and says that 2 of these 4 are outside. A GPU would
+# read whatever is there, or end the launch with an error that names no line.
 #
 # </details>
 #
-# Now give your kernel what it lacks.
+# Now add the mask to your kernel.
+#
+# ## What else the lines say
+#
+# **`@triton.jit`.** Triton compiles these lines at the first launch, so on a GPU they do not run as Python. A kernel
+# has its parameters, arithmetic, comparisons, `for`, `if` and the functions of `tl`. It knows nothing of `torch`, of
+# lists or of your other variables. (Triton also has `while`, `break`, block pointers and scans. This course leaves them
+# out.)
+#
+# **`(3,)`** is a tuple because a grid may have two or three dimensions. `tl.program_id(0)` counts along the first.
+#
+# **`BLOCK_SIZE: tl.constexpr`** must be known when the kernel is compiled, because it is the length of a block. That
+# length must be a power of two.
+#
+# **`program`.** A vector may have more than $2^{31}$ elements, and `tl.program_id(0)` is an int32, whose products
+# overflow at that size. `.to(tl.int64)` makes `program` 64 bits wide, and with it all that you compute from `program`.
+# So do not call `tl.program_id(0)` a second time. The stubs convert for you; w3 is the first puzzle where you do it
+# yourself.
 #
 # ## Hints
 #
@@ -232,8 +228,8 @@ from checker.notebook import predict
 predict("w1", programs=..., idle_lanes=..., x_reads=...)
 
 # %% [markdown]
-# **Run.** Write down your answer before you run the cell. These are fp16 numbers, which have 11 binary digits and end
-# at 65504. What are the four sums?
+# **Run.** Write down your answer before you run the cell. These are fp16 numbers, with 11 binary digits and a maximum
+# of 65504. What are the four sums?
 
 # %%
 x = np.array([1, 1000, 2048, 60000], np.float16)
@@ -243,9 +239,9 @@ run(vector_add_kernel, x_ptr=x, y_ptr=y, z_ptr=np.zeros_like(x), n=4, BLOCK_SIZE
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# 2, 1000, 2048 and infinity. From 512 to 1024 fp16 numbers are 0.5 apart, and 1000.25 is rounded to the even neighbour
-# of the two. From 2048 to 4096 they are 2 apart, so adding 1 changes nothing. A long sum in fp16 would stop growing
-# there: sums are kept in fp32.
+# 2, 1000, 2048 and infinity. From 512 to 1024, fp16 numbers are 0.5 apart. 1000.25 is halfway between two of them, and
+# is rounded to the even one. From 2048 to 4096 they are 2 apart, so adding 1 changes nothing. A long sum in fp16 would
+# stop growing there, so sums are kept in fp32.
 #
 # </details>
 #
@@ -283,9 +279,13 @@ def vector_add(x, y):
 # ## What to notice afterwards
 #
 # Every kernel of this course has the shape of this one. A program finds out which part is its own, loads it, computes,
-# and stores. `make trace PUZZLE=w1` draws what yours loads and stores. No program waited for another one: each element
-# of z belongs to exactly one. If two programs write different values to one element, either may be the last, and the
-# checker says so.
+# and stores. `make trace PUZZLE=w1` draws the loads and stores of your kernel. No program waited for another: each
+# element of z belongs to exactly one. If two programs write different values to one element, either value may remain,
+# and the checker says so.
+#
+# In a plain copy, an H200, a GPU for data centres, moves 4282 GB a second. An fp32 addition moves 12 bytes, so that is
+# enough for 357 billion additions. The arithmetic units could do almost a hundred times as many. This kernel waits for
+# memory nearly all of its time, so this course judges an algorithm by its loads and stores, which the checker counts.
 #
 # ## Where to read on
 #

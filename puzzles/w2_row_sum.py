@@ -16,11 +16,9 @@
 # ## What you will build
 #
 # A kernel that adds up each row of a matrix, `x.float().sum(dim=1)`. Such a sum is part of every softmax, every layer
-# norm and every loss. Take it before p1 if strides or sums in a kernel are new to you. The numbers of a row may have 16
-# bits, and their sum is kept in fp32 all the same. That costs no time: the softmax of p1, which keeps its sums so,
-# takes 1.03 ms for rows of 8192 in bf16 on an H200, and 2.01 ms in fp32.
+# norm and every loss. Take this puzzle before p1 if strides or sums in a kernel are new to you.
 #
-# Tensors lie in the GPU's *global memory*. What a program has loaded is *on the chip*, next to the arithmetic units,
+# Tensors are in the GPU's *global memory*. What a program has loaded is *on the chip*, next to the arithmetic units,
 # until the program stores it or ends.
 #
 # ```
@@ -36,8 +34,8 @@
 # ## Rows, and a number from each
 #
 # <!-- rows -->
-# Memory is one long line. A matrix lies in it row by row, and between two rows there may be a gap. Here x is the left
-# part of a wider matrix, `x = wide[:, :3]`, where `wide` has 5 columns:
+# In memory a matrix is one long line, row by row, perhaps with gaps between rows. Here x is the left part of a matrix
+# with 5 columns, `x = wide[:, :3]`:
 #
 # ```
 #  x_ptr               x_ptr + 5           x_ptr + 10
@@ -50,25 +48,23 @@
 #  below each element: its offset
 # ```
 #
-# PyTorch says that the strides of this x are (5, 1). A *stride* is the number of elements from one row to the next, or
-# from one column to the next. In this course the next column is always 1 element away. The next row is `x.stride(0)`
-# elements away, 5 and not 3, and the kernel gets this number as `x_row_stride`. So row `row` begins at `x_ptr + row *
-# x_row_stride`.
+# A *stride* is the number of elements from one row to the next, or from one column to the next. (NumPy counts bytes.)
+# The strides of this x are (5, 1). In this course the column stride is always 1. The kernel gets the row stride,
+# `x_row_stride`, and row `row` begins at `x_ptr + row * x_row_stride`.
 #
-# A program owns a row, and `row = tl.program_id(0)`. The whole row goes into one block, whose length is a power of two:
-# 4 for a row of 3. So `cols`, the `tl.arange` over the block, has one lane for each column, and from `n_cols` on lanes
-# that are no columns. These are *padding*. The mask compares `cols` with `n_cols` (offsets would not do: 5 is already
-# more than 3), and `other` says what the padding holds.
+# Each program owns one row, `row = tl.program_id(0)`, and loads it into one block. The block's length is a power of
+# two: 4 for a row of 3. `cols`, the `tl.arange` over the block, has one lane per column. The remaining lanes, from
+# `n_cols` up, are *padding*. The mask compares `cols` with `n_cols`, and `other` is what the padding holds. (Do not
+# compare offsets: those of row 1 begin at 5.)
 #
-# A block becomes one number by a *reduction*, such as `tl.sum(block, axis=0)`. `axis` is what PyTorch calls `dim`, and
-# a block of one dimension has only axis 0. The padding is added up as well. Sums are kept in fp32: fp16 ends at 65504,
-# and from 2048 on it has only the even numbers, so 2048 + 1 = 2048. `x.to(tl.float32)` converts on the chip, and costs
-# no traffic.
+# A *reduction*, such as `tl.sum(block, axis=0)`, makes one number of a block, padding included. `axis` is PyTorch's
+# `dim`, and a block of one dimension has only axis 0. Sums are kept in fp32: the largest fp16 number is 65504, and in
+# fp16, 2048 + 1 is 2048. `x.to(tl.float32)` converts on the chip and costs no traffic.
 # <!-- /rows -->
 #
 # ![A matrix of three rows, each with three elements and a gap of two. In memory the rows follow one another and begin at the offsets 0, 5 and 10. Program 1 adds the block of columns 0 to 3 to 1 · 5: it loads the offsets 5, 6 and 7, which hold 4, 5 and 6, and lane 3, at the offset 8 in the gap, is masked.](../docs/figures/row_addresses.svg)
 #
-# A number is stored to a single address: a pointer plus a number. Such a store needs no mask.
+# A number is stored to a single address, a pointer plus a number. Such a store needs no mask.
 #
 # | in PyTorch | in a kernel |
 # |---|---|
@@ -140,8 +136,8 @@ def row_sum(x):
 # %% [markdown]
 # ## How to check
 #
-# In a terminal: `./check w2`. In a notebook: run the cells above, then the one below. `make step PUZZLE=w2` goes
-# through it line by line: follow the lanes past the end from the load to the sum.
+# In a terminal: `./check w2`. In a notebook: run the cells above, then the one below. `make step PUZZLE=w2` runs your
+# kernel line by line. Follow the padding from the load to the sum.
 
 # %%
 from checker.notebook import check, hint, solution, step, trace
@@ -155,14 +151,13 @@ check("w2")
 #
 # <details><summary>1: a nudge</summary>
 #
-# Take the kernel of w1 and change what a program owns. Which part of its offsets said where the program's piece begins?
-# Where does a row begin? And which lanes are columns of it?
+# Take the kernel of w1, and change what a program owns. Which part of its offsets said where the program's block
+# begins? Where does a row begin? Which lanes are columns of the row?
 #
 # </details>
 # <details><summary>2: the padding</summary>
 #
-# `cols` is a `tl.arange` over the whole block, and the mask of the load is `cols < n_cols`. A number that changes no
-# sum is 0.
+# `cols` is a `tl.arange` over the whole block, and the mask of the load is `cols < n_cols`. Adding 0 changes no sum.
 #
 # </details>
 # <details><summary>3: nearly there</summary>
@@ -193,7 +188,7 @@ from checker.notebook import predict
 predict("w2", idle_lanes=..., total=...)
 
 # %% [markdown]
-# **Run.** Write down your answer before you run the cell. These are the numbers of the picture; the gaps hold tens.
+# **Run.** Write down your answer before you run the cell. The numbers are those of the picture, with tens in the gaps.
 
 # %%
 import numpy as np
@@ -205,14 +200,14 @@ out = np.zeros(3, np.float32)
 run(row_sum_kernel, x_ptr=wide, out_ptr=out, x_row_stride=5, n_cols=3, BLOCK_SIZE=4, grid=3)
 
 # %% [markdown]
-# **Question 1.** What comes out with `x_row_stride=3`, the length of a row? And which grid and which block do you choose
-# for 7 rows of 300 columns?
+# **Question 1.** What comes out with `x_row_stride=3`, the length of a row? Which grid and which block do 7 rows of 300
+# columns need?
 #
 # <details><summary>Answer</summary>
 #
-# 6, 24 and 21. Row 0 is right, because 0 times anything is 0. "Row 1" begins at offset 3 and is 10 10 4, and "row 2"
-# begins at offset 6 and is 5 6 10. Nothing was read outside the tensor, so nobody complains. Seven rows of 300 need the
-# grid (7,), and a block of 512.
+# 6, 24 and 21. Row 0 is right, because it begins at offset 0 with any stride. "Row 1" begins at offset 3 and is 10 10
+# 4, and "row 2" begins at offset 6 and is 5 6 10. All of these elements are inside the tensor, so nobody complains.
+# Seven rows of 300 need the grid (7,), and a block of 512.
 #
 # </details>
 #
@@ -220,14 +215,13 @@ run(row_sum_kernel, x_ptr=wide, out_ptr=out, x_row_stride=5, n_cols=3, BLOCK_SIZ
 #
 # <details><summary>Answer</summary>
 #
-# Each padded lane adds 1. There is one of them in a block of 4, and the sums are 7, 16 and 25. There are five in a
-# block of 8, and the sums are 11, 20 and 29. With `other=-float("inf")`, one padded lane is enough to make every sum
-# $-\infty$.
+# Each padded lane adds 1. A block of 4 has one of them, and the sums are 7, 16 and 25. A block of 8 has five, and the
+# sums are 11, 20 and 29. With `other=-float("inf")`, one padded lane makes every sum $-\infty$.
 #
 # </details>
 #
-# **Question 3.** Here is a row of 1024 fp16 numbers, all of them 100. What is the sum, and what is it if you leave
-# `.to(tl.float32)` out?
+# **Question 3.** Here is a row of 1024 fp16 numbers, all of them 100. What is the sum? What is it without
+# `.to(tl.float32)`?
 
 # %%
 hundreds = np.full((1, 1024), 100, np.float16)
@@ -237,21 +231,24 @@ run(row_sum_kernel, x_ptr=hundreds, out_ptr=out, x_row_stride=1024, n_cols=1024,
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# 102,400, and infinity without the conversion: fp16 ends at 65504. It is no help that out is fp32, because the sum was
-# infinite before it was stored.
+# 102,400, and infinity without the conversion, because the largest fp16 number is 65504. That out is fp32 does not
+# help: the sum is infinite before it is stored.
 #
 # </details>
 #
 # ## What to notice afterwards
 #
-# A sum needs its whole row, so one program takes all of it, and the row has to fit into one block. Rows that are longer
-# than a block are p2's subject.
+# A sum needs its whole row, so one program takes all of it, and the row has to fit into one block. Longer rows are the
+# subject of p2.
 #
-# You do not choose the order of the additions. A GPU adds the lanes in pairs, then pairs of pairs, while PyTorch may do
-# it in another way. In fp32 both are right up to rounding, but seldom equal to the last digit. So the checker allows
-# for the rounding of each addition, and for nothing more.
+# You do not choose the order of the additions. A GPU adds the lanes in pairs, then pairs of pairs, and PyTorch may use
+# another order. In fp32 both are right up to rounding, but seldom equal to the last digit. The checker allows for the
+# rounding of each addition, and for nothing more.
 #
-# | type | bytes | binary digits | whole numbers without a gap up to | ends at |
+# A sum in fp32 costs no traffic, and so no time. The softmax of p1 sums in fp32 as well, and ran on an H200 with rows
+# of 8192. It takes 1.03 ms with bf16 input and 2.01 ms with fp32 input: half the bytes, half the time.
+#
+# | type | bytes | binary digits | whole numbers without a gap up to | largest number |
 # |---|---|---|---|---|
 # | fp16 | 2 | 11 | 2048 | 65504 |
 # | bf16 | 2 | 8 | 256 | $3.4 \cdot 10^{38}$ |

@@ -15,9 +15,9 @@
 #
 # ## What you will build
 #
-# A kernel that writes the transpose of a matrix, `x.T.contiguous()`, tile by tile. Nothing is computed, so you can give
-# all your attention to addresses. From p4 on, every kernel works on tiles, and all of attention is made of them. Take
-# it before p4 if tiles are new to you.
+# A kernel that writes the transpose of a matrix, `x.T.contiguous()`, tile by tile. It computes nothing, so you can give
+# all your attention to addresses. Every kernel after p3 works on tiles. Take this puzzle before p4 if tiles are new to
+# you.
 #
 # ```
 #           x, 5 x 10                             y, 10 x 5
@@ -63,21 +63,21 @@
 # Write `&` between blocks, with parentheses around each comparison. Python's `and` is for two single conditions.
 # <!-- /tiles -->
 #
-# Tiles are counted in two directions, and so are the programs: the grid is `(tiles of rows, tiles of columns)`, (3, 3)
-# in the picture. `tl.program_id(0)` says which tile of rows a program has, and `tl.program_id(1)` which tile of
-# columns.
+# Tiles are counted in two directions, and so are programs: the grid is `(tiles of rows, tiles of columns)`, (3, 3) in
+# the picture. A program's tile is number `tl.program_id(0)` of the tiles of rows, and number `tl.program_id(1)` of the
+# tiles of columns.
 #
-# ## The other way round
+# ## Where a tile goes
 #
-# Column $c$ of x is row $c$ of y. So `cols` have become rows, and are multiplied by the row stride of y. There are two
-# ways to bring a whole tile there, equally fast:
+# Column $c$ of x is row $c$ of y. So `cols` become rows, and are multiplied by the row stride of y. There are two ways
+# to bring a whole tile there, equally fast:
 #
-# * **Transpose the tile.** `tl.trans(x)` exchanges the two sides of a tile: from `(BLOCK_ROWS, BLOCK_COLS)` to
-#   `(BLOCK_COLS, BLOCK_ROWS)`. The addresses of the store then have that shape, too.
+# * **Transpose the tile.** `tl.trans(x)` turns the shape `(BLOCK_ROWS, BLOCK_COLS)` into `(BLOCK_COLS, BLOCK_ROWS)`.
+#   The addresses of the store then have that shape, too.
 # * **Leave the tile as it is.** Each lane only needs its own address, so the addresses have the shape of x's tile.
 #
-# Three blocks meet in the store: the addresses, the values and the mask. All three must have one shape. What the masked
-# lanes of this load hold is never stored. So, for once, the load needs no `other`.
+# The addresses, the values and the mask of a store must have one shape. The load needs no `other`, because its masked
+# lanes are never stored.
 #
 # ![Left, x of 5 by 10 in tiles of 2 by 4, of which the last ones stick out. The tile in the middle has the offsets 24 to 27 and 34 to 37. Below: they are the sum of a column, 20 and 30, and a row, 4 to 7. Right, y of 10 by 5: the same tile, transposed, has the offsets 22 and 23, 27 and 28, 32 and 33, 37 and 38.](../docs/figures/transposed_tile.svg)
 #
@@ -91,7 +91,7 @@
 #
 # $$ y_{cr} = x_{rc}, \qquad 0 \le r < \text{n\_rows}, \quad 0 \le c < \text{n\_cols}. $$
 #
-# In PyTorch, with slices that end where the matrix does:
+# In PyTorch, with slices that end where the matrix ends:
 #
 # ```python
 # y = x.new_empty(n_cols, n_rows)
@@ -111,11 +111,11 @@
 # | `n_rows`, `n_cols` | shape of x, both at least 1 |
 # | `BLOCK_ROWS`, `BLOCK_COLS` | shape of a tile of x, powers of two, equal or not |
 #
-# `rows` are 64 bits wide in the stub. Make your `cols` so in the same way: in y, they are the rows.
+# `rows` are 64 bits wide in the stub. Convert your `cols` with `.to(tl.int64)` as well: in y, they are the rows.
 #
 # ## The traffic bound
 #
-# Each element of x is loaded **once**, and each element of y is stored **once**, a tile at a time.
+# Each element of x is loaded **once**, and each element of y is stored **once**, one tile at a time.
 
 # %%
 import triton
@@ -156,8 +156,8 @@ def transpose(x):
 # %% [markdown]
 # ## How to check
 #
-# In a terminal: `./check w3`. In a notebook: run the cells above, then the one below. `make step PUZZLE=w3` goes
-# through it line by line: compare the elements that are loaded with those that are stored.
+# In a terminal: `./check w3`. In a notebook: run the cells above, then the one below. `make step PUZZLE=w3` runs your
+# kernel line by line. Compare the elements that are loaded with those that are stored.
 
 # %%
 from checker.notebook import check, hint, solution, step, trace
@@ -171,14 +171,14 @@ check("w3")
 #
 # <details><summary>1: a nudge</summary>
 #
-# `cols` are to axis 1 of the grid what `rows` are to axis 0. Write down the shape of each block that you make. In the
-# store, three of them must agree.
+# What axis 0 of the grid does for `rows`, axis 1 does for `cols`. Write down the shape of each block that you make. In
+# the store, three of them must agree.
 #
 # </details>
 # <details><summary>2: the store</summary>
 #
-# In y, `cols` are the rows. Take `tl.trans(x)`, whose shape is `(BLOCK_COLS, BLOCK_ROWS)`. Which of `cols` and `rows`
-# must then be laid down as a column? The mask has to be transposed as well.
+# In y, `cols` are the rows. Take `tl.trans(x)`, whose shape is `(BLOCK_COLS, BLOCK_ROWS)`. Must `cols` or `rows` become
+# the column of the addresses? The mask has to be transposed as well.
 #
 # </details>
 # <details><summary>3: nearly there</summary>
@@ -195,7 +195,8 @@ check("w3")
 # accepted, it answers. Guesses are not graded.
 #
 # * `idle_lanes`: with tiles of 2 x 4, how many lanes of all programs together are masked off when y is stored?
-# * `unwritten`: with tiles of 2 x 4 and a grid of (3, 2), which is too small, how many elements of y does nobody write?
+# * `unwritten`: with the same tiles, the grid is (3, 2), which is too small. How many elements of y does no program
+#   write?
 # * `programs`: with tiles of 4 x 4, how many programs store to y?
 #
 # In a terminal:
@@ -210,8 +211,8 @@ from checker.notebook import predict
 predict("w3", idle_lanes=..., unwritten=..., programs=...)
 
 # %% [markdown]
-# **Run.** Write down your answer before you run the cell. This is the matrix of the picture again, and the elements of
-# x are the offsets at which they lie.
+# **Run.** Write down your answer before you run the cell. The matrix is that of the picture, and each element of x is
+# its own offset.
 
 # %%
 import numpy as np
@@ -224,27 +225,26 @@ blocks = {"BLOCK_ROWS": 2, "BLOCK_COLS": 4}
 run(transpose_kernel, x_ptr=x, y_ptr=y, x_row_stride=10, y_row_stride=5, n_rows=5, n_cols=10, **blocks, grid=(3, 3))
 
 # %% [markdown]
-# **Question 1.** You choose the grid and the tile: which grid do tiles of 4 x 2 need, and how many of its 8 lanes does
-# the last program mask off?
+# **Question 1.** Which grid do tiles of 4 x 2 need? How many of its lanes does the last program mask off?
 #
 # <details><summary>Answer</summary>
 #
-# (2, 5). Program (1, 4) begins at row 4 and column 8. Only row 4 and the columns 8 and 9 exist, so 2 lanes take part,
-# and 6 are masked off.
+# (2, 5). Program (1, 4) begins at row 4 and column 8. Only row 4 and two columns exist, so 2 lanes take part, and 6 are
+# masked off.
 #
 # </details>
 #
-# **Question 2.** Write `x_row_stride=8`. What is in the second column of y, and does anybody complain?
+# **Question 2.** Write `x_row_stride=8`. What is in the second column of y, and does anything complain?
 #
 # <details><summary>Answer</summary>
 #
-# 8 to 17: "row 1" begins at offset 8 and still has 10 columns. Nobody complains, because all of these elements lie
-# inside x. The offsets of y are right, so each wrong element stands where the right one belongs.
+# 8 to 17: "row 1" begins at offset 8 and still has 10 columns. Nothing complains, because all of these elements are
+# inside x. The addresses in y are right, and the wrong elements are stored there.
 #
 # </details>
 #
 # **Question 3.** Now forget the transposition: exchange `x` and `tl.trans(x)` in your store, and change nothing else.
-# What happens here, where tiles are square? And with tiles of 2 x 4, `grid=(2, 1)`?
+# What happens here, where tiles are square? And with tiles of 2 x 4 and `grid=(2, 1)`?
 
 # %%
 x = np.arange(16, dtype=np.float32).reshape(4, 4)
@@ -255,22 +255,22 @@ run(transpose_kernel, x_ptr=x, y_ptr=y, x_row_stride=4, y_row_stride=4, n_rows=4
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# With tiles of 4 x 4 the shapes fit, nothing complains, and y is a copy of x. With tiles of 2 x 4 Triton stops: a block
-# of shape (2, 4) cannot be stored to addresses of shape (4, 2). Square tiles hide mistakes of this kind, which is why
-# the checker takes tiles of all shapes.
+# With tiles of 4 x 4 the shapes fit, nothing complains, and y is a copy of x. With tiles of 2 x 4 Triton stops, because
+# the values have the shape (2, 4) and the addresses (4, 2). Square tiles hide mistakes of this kind, so the checker
+# uses tiles of all shapes.
 #
 # </details>
 #
 # ## What to notice afterwards
 #
-# Why tiles, if nothing is computed? A program could as well read a row of x and write it as a column of y. But a GPU's
-# memory moves nothing smaller than a *sector* of 32 bytes, which is 8 fp32 neighbours. In a column of y no two elements
-# are neighbours, so each of them costs a sector, and 7 of the 8 places are wasted. A tile is read along the rows of x,
-# transposed on the chip, and written along the rows of y.
+# Why tiles, if nothing is computed? A program could also read a row of x and write it as a column of y. But a GPU's
+# memory moves nothing smaller than a *sector* of 32 bytes, or 8 fp32 neighbours. In a column of y no two elements are
+# neighbours, so each costs a sector, and 7 of 8 places are wasted. A tile is read along the rows of x, transposed on
+# the chip, and written along the rows of y.
 #
-# A transposed view costs nothing in PyTorch: `x.T` only exchanges the strides. You need a kernel like this one when the
-# next operation wants neighbours to be neighbours. In attention there is a third way: K is loaded as it lies, and its
-# tile is transposed on the chip, so $K^T$ never exists in memory.
+# A transposed view costs nothing in PyTorch, because `x.T` only exchanges the strides. You need a kernel like this one
+# when the next operation needs the elements of a row next to one another. Attention loads K by rows and transposes its
+# tiles on the chip, so $K^T$ never exists in memory.
 #
 # ## Where to read on
 #
