@@ -15,8 +15,8 @@
 #
 # ## What you will build
 #
-# The softmax of each row of a matrix, in one kernel. A transformer needs it for every row of attention scores, in each
-# layer. The kernel loads once, computes on the chip and stores once. FlashAttention is built on that.
+# The softmax of each row of a matrix, in one kernel. A transformer needs it for every row of attention scores. The
+# kernel loads once, computes on the chip and stores once. FlashAttention is built on that.
 #
 # New to Triton? Start at [w1](w1_vector_add.py).
 #
@@ -57,7 +57,7 @@
 # Each program owns one row, `row = tl.program_id(0)`, and loads it into one block. The block's length is a power of
 # two: 4 for a row of 3. `cols`, the `tl.arange` over the block, has one lane per column. The remaining lanes, from
 # `n_cols` up, are *padding*. The mask compares `cols` with `n_cols`, and `other` is what the padding holds. (Do not
-# compare offsets: those of row 1 begin at 5.)
+# compare offsets: in row 1 they begin at 5, above `n_cols`.)
 #
 # A *reduction*, such as `tl.sum(block, axis=0)`, makes one number of a block, padding included. `axis` is PyTorch's
 # `dim`, and a block of one dimension has only axis 0. Sums are kept in fp32: the largest fp16 number is 65504, and in
@@ -126,7 +126,7 @@ def naive_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOCK
 # %% [markdown]
 # ## How it is launched
 #
-# For a machine with a GPU. The checker launches your kernel itself, with many shapes, on *Triton's interpreter*. That
+# For a machine with a GPU. The checker launches your kernel itself, with many shapes, on *Triton's interpreter*, which
 # runs a kernel with NumPy on the CPU.
 
 # %%

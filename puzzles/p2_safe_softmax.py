@@ -16,8 +16,8 @@
 # ## What you will build
 #
 # The softmax of p1, without its two restrictions: a row may be longer than a block, and its values may have any size.
-# The last layer of a language model needs both, because its rows are as long as the vocabulary. Each program goes along
-# its row three times, block by block. Each time is a *pass*.
+# The last layer of a language model needs both, because its rows are as long as the vocabulary. A program walks along
+# its row three times, block by block. Each walk is a *pass*.
 #
 # ```
 # one row of x, BLOCK_SIZE = 4, n_cols = 10
@@ -72,7 +72,7 @@
 #
 # If you assign to `lanes` itself, the blocks begin at 0, B, 3B and so on, and the columns between them are skipped. A
 # carried value must keep its type: start a sum with 0.0, not with 0. This loop is right for numbers that are not
-# negative. Which float is below every number?
+# negative. Which float is below every other?
 #
 # | in PyTorch | in a kernel |
 # |---|---|
@@ -194,7 +194,7 @@ predict("p2", x_reads=..., y_0=...)
 #
 # <details><summary>Answers</summary>
 #
-# 1. y is 0 there, because $e^{-\infty} = 0$. The other nine share 1, and the largest of them is .6322. The largest of
+# 1. y is 0 there, because $e^{-\infty} = 0$. The other nine sum to 1, and the largest of them is .6322. The largest of
 #    ten was .6321.
 # 2. NaN everywhere, unless you guarded against it: m is $-\infty$, and $-\infty - (-\infty)$ is not a number. No row of
 #    this puzzle is like that. In p3 the first block of a row may be.

@@ -15,8 +15,8 @@
 #
 # ## What you will build
 #
-# Your first GPU kernel: $z = x + y$. You write one line and check it, then add a mask, which every kernel needs. You
-# need Python, and NumPy or PyTorch, but no GPU. If you know Triton, begin with [p1](p1_naive_softmax.py).
+# Your first GPU kernel: $z = x + y$. You write one line and check it, then add a mask. You need Python, and NumPy or
+# PyTorch, but no GPU. If you know Triton, begin with [p1](p1_naive_softmax.py).
 #
 # ## A kernel, line by line
 #
@@ -278,10 +278,10 @@ def vector_add(x, y):
 #
 # ## What to notice afterwards
 #
-# Every kernel of this course has the shape of this one. A program finds out which part is its own, loads it, computes,
-# and stores. `make trace PUZZLE=w1` draws the loads and stores of your kernel. No program waited for another: each
-# element of z belongs to exactly one. If two programs write different values to one element, either value may remain,
-# and the checker says so.
+# Every kernel of this course has the shape of this one. A program finds out which part is its own, loads it with a
+# mask, computes, and stores. `make trace PUZZLE=w1` draws the loads and stores of your kernel. No program waited for
+# another: each element of z belongs to exactly one. If two programs write different values to one element, either value
+# may remain, and the checker says so.
 #
 # In a plain copy, an H200, a GPU for data centres, moves 4282 GB a second. An fp32 addition moves 12 bytes, so that is
 # enough for 357 billion additions. The arithmetic units could do almost a hundred times as many. This kernel waits for

@@ -55,7 +55,7 @@
 # Each program owns one row, `row = tl.program_id(0)`, and loads it into one block. The block's length is a power of
 # two: 4 for a row of 3. `cols`, the `tl.arange` over the block, has one lane per column. The remaining lanes, from
 # `n_cols` up, are *padding*. The mask compares `cols` with `n_cols`, and `other` is what the padding holds. (Do not
-# compare offsets: those of row 1 begin at 5.)
+# compare offsets: in row 1 they begin at 5, above `n_cols`.)
 #
 # A *reduction*, such as `tl.sum(block, axis=0)`, makes one number of a block, padding included. `axis` is PyTorch's
 # `dim`, and a block of one dimension has only axis 0. Sums are kept in fp32: the largest fp16 number is 65504, and in
@@ -206,7 +206,7 @@ run(row_sum_kernel, x_ptr=wide, out_ptr=out, x_row_stride=5, n_cols=3, BLOCK_SIZ
 # <details><summary>Answer</summary>
 #
 # 6, 24 and 21. Row 0 is right, because it begins at offset 0 with any stride. "Row 1" begins at offset 3 and is 10 10
-# 4, and "row 2" begins at offset 6 and is 5 6 10. All of these elements are inside the tensor, so nobody complains.
+# 4, and "row 2" begins at offset 6 and is 5 6 10. All of these elements are inside the tensor, so nothing complains.
 # Seven rows of 300 need the grid (7,), and a block of 512.
 #
 # </details>

@@ -64,8 +64,7 @@
 # <!-- /tiles -->
 #
 # Tiles are counted in two directions, and so are programs: the grid is `(tiles of rows, tiles of columns)`, (3, 3) in
-# the picture. A program's tile is number `tl.program_id(0)` of the tiles of rows, and number `tl.program_id(1)` of the
-# tiles of columns.
+# the picture. `tl.program_id(0)` counts the tiles of rows, and `tl.program_id(1)` the tiles of columns.
 #
 # ## Where a tile goes
 #

@@ -340,7 +340,7 @@ def quoted() -> dict[str, list[str]]:
     }
 
 
-AT_THE_END = ("p4", "p5", "p6", "p7", "a1", "a2", "a3", "a4")
+AT_THE_END = ("w1", "w2", "p1", "p2", "p3", "p4", "p5", "p6", "p7", "a1", "a2", "a3", "a4")
 
 
 @pytest.mark.parametrize("puzzle_id", quoted())
