@@ -55,7 +55,7 @@
 # | 1 | 4 5 6 7 | 14 15 16 17 | 28 30 32 34 | y[4] to y[7] |
 # | 2 | 8 9 10 11 | 18 19 20 21 | 36 38 40 42 | y[8] to y[11] |
 #
-# In PyTorch, your kernel is
+# In PyTorch:
 #
 # ```python
 # z = x + y
@@ -81,8 +81,8 @@ import triton.language as tl
 # %% [markdown]
 # ## Your turn
 #
-# Write **one** line, in this cell or, to check in a terminal, in `puzzles/w1_vector_add.py`: a `tl.store` to z of the
-# sum of two `tl.load`s. It is worth 70 of 100 points. The finished kernel has about four lines.
+# Write **one** line below the comment, in this cell or, to check in a terminal, in `puzzles/w1_vector_add.py`: a
+# `tl.store` to z of the sum of two `tl.load`s. It is worth 70 of 100 points. The finished kernel has about four lines.
 
 # %%
 @triton.jit

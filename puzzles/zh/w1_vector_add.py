@@ -56,7 +56,7 @@
 # | 1 | 4 5 6 7 | 14 15 16 17 | 28 30 32 34 | y[4] 到 y[7] |
 # | 2 | 8 9 10 11 | 18 19 20 21 | 36 38 40 42 | y[8] 到 y[11] |
 #
-# 你的 kernel 用 PyTorch 表示就是
+# 用 PyTorch 写：
 #
 # ```python
 # z = x + y
@@ -82,8 +82,9 @@ import triton.language as tl
 # %% [markdown]
 # ## 轮到你了
 #
-# 只写 **一行**：可以写在这个单元格里，要在终端里检查，就写在 `puzzles/zh/w1_vector_add.py` 里。用
-# `tl.store` 把两个 `tl.load` 的和存储到 z。满分 100 分，这一行值 70 分。完整的 kernel 大约有四行。
+# 在注释下面只写 **一行**：可以写在这个单元格里，要在终端里检查，就写在 `puzzles/zh/w1_vector_add.py`
+# 里。用 `tl.store` 把两个 `tl.load` 的和存储到 z。满分 100 分，这一行值 70 分。完整的 kernel 大约有四
+# 行。
 
 # %%
 @triton.jit
