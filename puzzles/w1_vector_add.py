@@ -81,8 +81,8 @@ import triton.language as tl
 # %% [markdown]
 # ## Your turn
 #
-# Write **one** line below the comment, in this cell or, to check in a terminal, in `puzzles/w1_vector_add.py`: a
-# `tl.store` to z of the sum of two `tl.load`s. It is worth 70 of 100 points. The finished kernel has about four lines.
+# Write **one** line below the comment, in this cell or, to check in a terminal, in `puzzles/w1_vector_add.py`. It is a
+# `tl.store` to z of the sum of two `tl.load`s, worth 70 of 100 points. The finished kernel has about four lines.
 
 # %%
 @triton.jit
@@ -286,6 +286,8 @@ def vector_add(x, y):
 # In a plain copy, an H200, a GPU for data centres, moves 4282 GB a second. An fp32 addition moves 12 bytes, so that is
 # enough for 357 billion additions. The arithmetic units could do almost a hundred times as many. This kernel waits for
 # memory nearly all of its time, so this course judges an algorithm by its loads and stores, which the checker counts.
+#
+# The next puzzle is p1. Take w2 first if strides or sums in a kernel are new to you.
 #
 # ## Where to read on
 #
