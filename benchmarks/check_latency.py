@@ -35,7 +35,7 @@ WRONG = {  # a mistake of each puzzle whose diagnosis compares many misconceptio
     "p1": "p1_padding_loaded_as_zero",
     "p2": "p2_block_local",
     "p3": "p3_not_rescaled",
-    "p4": "p4_one_maximum_for_the_tile",
+    "p4": "p4_not_rescaled",
     "p5": "p5_new_part_not_rescaled",
     "p6": "p6_top_left",
     "a4": "a4_delta_missing",

@@ -9,7 +9,7 @@ import numpy as np
 from checker.catalog.attention.backward.cases import delta_of_zero, half_inputs, large_products, large_values
 from checker.catalog.attention.backward.gradients import expected as expected_gradients
 from checker.catalog.attention.backward.mistakes import FULL
-from checker.catalog.attention.backward.operands import SIGN_REVERSED, of_gradients
+from checker.catalog.attention.backward.operands import of_gradients
 from checker.catalog.attention.bounds import in_tiles, work
 from checker.catalog.attention.dropout.cases import (
     Dropout,
@@ -263,7 +263,6 @@ PUZZLE = puzzle(
         *SCORES,
         *FULL,
         *of_gradients("dv", "dk"),
-        SIGN_REVERSED,
         *ADDRESSING,
     ),
     questions=QUESTIONS,

@@ -134,17 +134,6 @@ def max_of_exponentials(code: Text) -> Lines:
     return [one for one in largest if names_in(one.value) & made or exponentials(one.value)]
 
 
-def added_by_lane(code: Text) -> Lines:
-    """l += exp(…), or l = l * … + exp(…), with no reduction in it."""
-    made = {one.target for one in exponential(code)}
-    return [
-        one
-        for one in code.in_loops()
-        if one.target and (one.adds or is_sum(one.value)) and not calls(one.value, "sum", "dot")
-        if exponentials(one.value) or names_in(one.value) & made - {one.target}
-    ]
-
-
 def ratio_of_exponentials(code: Text) -> Lines:
     """exp(a) / exp(b), or exp(a) * exp(b)."""
     forms = "tl.exp(A) / tl.exp(B)", "tl.exp(A) * tl.exp(B)"
@@ -170,12 +159,6 @@ def calling(*names: str, everywhere: bool = False) -> Line:
         return [one for one in code.assignments if (one.loops or everywhere) and calls(one.value, *names)]
 
     return of
-
-
-def k_of_minus_infinity(code: Text) -> Lines:
-    """The first load from K whose masked lanes hold -inf."""
-    loads = loads_of_minus_infinity(code)
-    return [one for one in loads if code.closure(names_in(one.value)) & code.pointers == {"k_ptr"}][:1]
 
 
 def branches_swapped(code: Text) -> Lines:
@@ -341,12 +324,6 @@ def carried_on(code: Text) -> Lines:
 
 def _names(statement: ast.stmt) -> set[str]:
     return {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
-
-
-def reduced_along_0(code: Text) -> Lines:
-    """tl.max or tl.sum along axis 0, in a loop."""
-    forms = "tl.max(_, 0, ...)", "tl.sum(_, 0, ...)", "tl.max(..., axis=0)", "tl.sum(..., axis=0)"
-    return having(code.in_loops(), *forms)
 
 
 def times_n(code: Text) -> Lines:

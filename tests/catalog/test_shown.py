@@ -9,7 +9,6 @@ from tests.kernels import kernels
 # Reason → puzzle → ideas: each stands in all puzzles of its family.
 UNSHOWN = {
     "tiles whose sides differ stop it before any value is seen, in shapes that do not fit": {
-        "p5": {"reduced-over-queries"},
         "p6": {"keys-hidden-by-rows"},
         "b1": {"keys-hidden-by-rows"},
         "b3": {"keys-hidden-by-rows"},
@@ -25,9 +24,8 @@ UNSHOWN = {
     },
     "it is seen by its values or by NaN alone, and not yet told from other mistakes": {
         "a3": {"p-in-half"},
-        "p5": {"lse-as-the-normaliser"},
         "a4": {"last-tile-left-out"},
-        "b1": {"accumulator-in-memory", "causal-mask-on-the-load"},
+        "b1": {"accumulator-in-memory"},
         "b2": {"maximum-of-hidden-scores", "maximum-starts-too-high"},
     },
 }

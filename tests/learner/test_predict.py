@@ -133,7 +133,7 @@ def test_other_right_kernels_differ_only_where_the_bounds_leave_a_choice(kernel:
 
 
 def test_a_launch_that_fails_is_a_sentence() -> None:
-    failing = {"p1_no_division": "fails in this question's launch: five sevens", "w1_add_is_forgotten": "fails"}
+    failing = {"p1_no_division": "fails in this question's launch: five sevens", "w1_counts_from_one": "fails"}
     for name, sentence in failing.items():
         kernel = named(name)
         with pytest.raises(Misuse, match=sentence):

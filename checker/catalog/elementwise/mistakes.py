@@ -155,10 +155,6 @@ VECTORS: tuple[Misconception, ...] = (
     idea("several-blocks", *(sign for several in (2, 4, 8) for sign in _of_several(several))),
     idea("one-vector-twice", _z_is(lambda x, y: x + x)),
     idea("one-vector-twice/y", _z_is(lambda x, y: y + y)),
-    idea("one-vector-only", _z_is(lambda x, y: x)),
-    idea("one-vector-only/y", _z_is(lambda x, y: y)),
-    idea("other-operation", _z_is(lambda x, y: x - y), _z_is(lambda x, y: y - x)),
-    idea("other-operation/multiplied", _z_is(lambda x, y: x * y)),
     idea("arange-of-run-time-numbers", Raises(re.compile(r"arange's arguments must be of type"))),
     idea(
         "pointer-is-not-a-block",

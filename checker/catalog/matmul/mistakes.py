@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from checker.catalog.lines import elementwise, loads_of_minus_infinity, start_times_step
+from checker.catalog.lines import elementwise, loads_of_minus_infinity
 from checker.catalog.matmul.launch import Shape, shape_of, wide
 from checker.course.case import Array, Case
 from checker.course.misconception import Load, Moves, Raises, Writes
@@ -56,11 +56,6 @@ def _stuck(a: Array, b: Array, s: Shape, of_a: bool, of_b: bool, mask_advances: 
     return total
 
 
-def _added_twice(columns: Array, s: Shape) -> Array:
-    """What was added up before is doubled at each step."""
-    return np.asarray(2.0 ** (s.tiles[2] - 1 - columns // s.Bk))
-
-
 def _sliding(columns: Array, s: Shape, steps: int) -> Array:
     """How often each column is met by `steps` tiles that begin at 0, 1, 2 …"""
     first, last = np.maximum(columns - s.Bk + 1, 0), np.minimum(columns, steps - 1)
@@ -87,33 +82,6 @@ def _elementwise(a: Array, b: Array, s: Shape) -> Array:
     return np.asarray(np.einsum("irtc,jrtc->irjc", *tiled).reshape(tm * s.Bm, tn * s.Bn)[: s.m, : s.n])
 
 
-def _from_the_tile(a: Array, b: Array, s: Shape, side: int, own: int) -> Array:
-    """C, if a program's columns along k begin at the first row of its own tile of A, and not at 0.
-
-    `side`: of a tile of A. `own`: how many tiles of A there are.
-    """
-    starts = np.arange(own)[:, None] * side + np.arange(s.tiles[2]) * s.Bk
-    columns = np.arange(s.k) - starts[..., None]
-    met = ((columns >= 0) & (columns < side)).sum(1)  # by tile and column: how often
-    return np.asarray((a * met[np.arange(len(a)) // side]) @ b.T)
-
-
-def _rows_of(x: Array, numbers: Array) -> Array:
-    """Rows of x, zeros for those past its end."""
-    return np.where((numbers < len(x))[:, None], x[np.minimum(numbers, len(x) - 1)], 0.0)
-
-
-def _b_of_the_row_tile(a: Array, b: Array, s: Shape) -> Array:
-    """Tile (i, j) of C, from B's tile i."""
-    i, within = np.arange(s.m) // s.Bm, np.arange(s.n) % s.Bn
-    return np.asarray([[ai @ row for row in _rows_of(b, tile * s.Bn + within)] for ai, tile in zip(a, i, strict=True)])
-
-
-def _a_of_the_column_tile(a: Array, b: Array, s: Shape) -> Array:
-    """Tile (i, j) of C, from A's tile j."""
-    return _b_of_the_row_tile(b, a, Shape(s.n, s.m, s.k, s.Bn, s.Bm, s.Bk)).T
-
-
 def _where(
     fits: Callable[[Shape], bool], formula: Callable[[Array, Array], Array], otherwise: float = np.nan
 ) -> Formula:
@@ -133,9 +101,7 @@ def _reads_rows_again(case: Case, moved: Mapping[str, Traffic]) -> bool:
 
 PRODUCTS = (
     idea("not-accumulated", _c_is(_of_steps(lambda c, s: c >= (s.tiles[2] - 1) * s.Bk))),
-    idea("start-times-step", _c_is(_of_steps(lambda c, s: c // s.Bk % s.Bk == 0)).at(start_times_step, needed=True)),
     idea("tile-and-step-differ", _stepping(lambda s: s.Bm), _stepping(lambda s: s.Bn)),
-    idea("divided-by-k", _c_is(lambda a, b, s: a @ b.T / s.k)),
     idea(
         "elementwise-product",
         _c_is(_elementwise).at(elementwise, needed=True),
@@ -145,17 +111,11 @@ PRODUCTS = (
         "dot-shapes-do-not-fit",
         Raises(re.compile(r"not compatible for matmul|equal reduction dimensions|mismatch in its core"), OF_TILES),
     ),
-    idea("one-step-only", _c_is(_of_steps(lambda c, s: c < s.Bk))),
     idea("k-tail-left-out", _c_is(_of_steps(lambda c, s: c < _whole_steps(s)))),
     idea(
         "loop-to-another-end",
         _c_is(_of_steps(lambda c, s: c < -(-s.m // s.Bk) * s.Bk)),
         _c_is(_of_steps(lambda c, s: c < -(-s.n // s.Bk) * s.Bk)),
-    ),
-    idea(
-        "k-from-the-tile",
-        _c_is(lambda a, b, s: _from_the_tile(a, b, s, s.Bm, s.tiles[0])),
-        _c_is(lambda a, b, s: _from_the_tile(b, a, s, s.Bn, s.tiles[1]).T),
     ),
     idea(
         "k-not-advanced",
@@ -177,15 +137,12 @@ PRODUCTS = (
         _c_is(_of_steps(lambda c, s: _sliding(c, s, s.k))),
         _c_is(_of_steps(lambda c, s: _sliding(c, s, s.tiles[2]))),
     ),
-    idea("added-twice", _c_is(_of_steps(_added_twice))),
     idea("padding-counted", _c_is(lambda a, b, s: a @ b.T + (s.tiles[2] * s.Bk - s.k)).at(Load.PADDED)),
     idea(
         "padding-counted/minus-infinity",
         _c_is(_where(_whole, lambda a, b: a @ b.T, np.inf)).at(loads_of_minus_infinity),
         _c_is(_where(_whole, lambda a, b: a @ b.T)).at(loads_of_minus_infinity, needed=True),
     ),
-    idea("tile-of-the-other-axis", _c_is(_b_of_the_row_tile)),
-    idea("tile-of-the-other-axis/a", _c_is(_a_of_the_column_tile)),
     idea("b-not-transposed", _c_is(_where(lambda s: s.n == s.k, lambda a, b: a @ b))),
     idea("a-transposed", _c_is(_where(lambda s: s.m == s.k, lambda a, b: a.T @ b.T))),
     idea("c-transposed", _c_is(_where(lambda s: s.m == s.n, lambda a, b: (a @ b.T).T))),

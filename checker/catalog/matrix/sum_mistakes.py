@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from functools import partial
 
 import numpy as np
 
@@ -45,40 +44,16 @@ def _rows_past_columns(case: Case) -> dict[str, Mask]:
     return {"out_ptr": np.arange(rows.row_count(case)) >= rows.columns(case)}
 
 
-def _first_columns(x: Array, case: Case, count: int) -> Array:
-    return np.asarray(x[:, :count].sum(axis=1))
-
-
-def _first_half(x: Array, case: Case) -> Array:
-    return np.asarray(x[:, : rows.block_size(case) // 2].sum(axis=1))
-
-
-def _whole_groups(x: Array, case: Case, of: int) -> Array:
-    return np.asarray(x[:, : x.shape[1] // of * of].sum(axis=1))
-
-
-GROUPS = 32, 4, 2, 8, 16, 64, 128, 256, 512, 1024  # columns that a GPU takes at a time: lanes of a warp, and so on
-
 SUMS = (
     idea("padding-counted", _out_is(lambda x, case: x.sum(axis=1) + _padding(case)).at(Load.LAST)),
     idea(
         "padding-counted/minus-infinity",
         _out_is(lambda x, case: x.sum(axis=1) - (np.inf if _padding(case) else 0.0)).at(Load.LAST),
     ),
-    idea(
-        "max-for-sum",
-        _out_is(lambda x, _: x.max(axis=1)),
-        _out_is(lambda x, case: x.max(axis=1, initial=0.0) if _padding(case) else x.max(axis=1)),
-    ),
     idea("mean-for-sum", _out_is(lambda x, _: x.mean(axis=1))),
     idea("mean-for-sum/block-size", _out_is(lambda x, case: x.sum(axis=1) / rows.block_size(case))),
-    idea("first-element-only", _out_is(lambda x, _: x[:, 0])),
     idea("mask-off-by-one", _out_is(lambda x, _: x[:, :-1].sum(axis=1))),
-    idea("columns-left-out", *(_out_is(partial(_first_columns, count=count)) for count in GROUPS)),
-    idea("columns-left-out/half-of-the-block", _out_is(_first_half)),
-    idea("columns-left-out/whole-groups", *(_out_is(partial(_whole_groups, of=of)) for of in GROUPS)),
     idea("only-first-row", _out_is(lambda x, _: np.where(np.arange(len(x)) == 0, x.sum(axis=1), 0.0))),
-    idea("absolute-values", _out_is(lambda x, _: np.abs(x).sum(axis=1))),
     idea("summed-as-integers", _out_is(lambda x, _: np.trunc(x).sum(axis=1))),
     idea("store-masked-by-columns", Unwritten(_rows_past_columns)),
     idea(

@@ -26,7 +26,7 @@ WHOLE = 1 << 12, 1 << 12  # of a backward pass that skips nothing, as if all of 
 PARTS = ("dk", "dv"), ("dq",)  # which a kernel makes together
 SEEN = "returned-early"  # what it leaves in new memory is seen without a name
 # Of p7, those of the causal mask, beside those that are called so.
-OF_MASKS = {"mask-forgotten", "mask-only-in-ds", "mask-multiplied", "first-tile-left-out", "hidden-rows-nan"}
+OF_MASKS = {"mask-forgotten", "mask-only-in-ds", "first-tile-left-out", "hidden-rows-nan"}
 MIXED = "heads-and-sequences-mixed"
 # What these leave in new memory is theirs; the one that is the easiest to mistake for others comes last.
 OF_GRIDS = "grid-of-the-other-side", "grid-rounded-down", "axes-of-the-grid-exchanged"

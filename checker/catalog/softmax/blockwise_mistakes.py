@@ -7,7 +7,6 @@ from collections.abc import Callable
 import numpy as np
 
 from checker.catalog.lines import (
-    added_by_lane,
     maximum,
     minimum,
     normaliser,
@@ -20,8 +19,7 @@ from checker.catalog.lines import (
     zeroed_infinity,
     zeroed_padding,
 )
-from checker.catalog.numbers import exp32
-from checker.catalog.softmax.mistakes import shifted, total, y_is
+from checker.catalog.softmax.mistakes import y_is
 from checker.catalog.softmax.models import (
     ABOVE_A_ROW,
     BLOCK,
@@ -30,7 +28,6 @@ from checker.catalog.softmax.models import (
     NEAR_A_ROW,
     by_passes,
     max_over,
-    minus_outside,
     relative,
     sum_over,
 )
@@ -71,10 +68,6 @@ def _max_of_magnitudes(x: Array) -> Array:
     return max_over(np.abs(x))
 
 
-def _sum_of_lane(e: Array) -> Array:
-    return sum_over(e, LANE)
-
-
 def _sum_of_last_block(e: Array) -> Array:
     return sum_over(e[:, -1:])
 
@@ -93,26 +86,18 @@ def _starting_at(start: float) -> Writes:
     return by_passes(lambda x: np.maximum(max_over(x), start)).at(start_above, needed=True)
 
 
-def _without_tail(x: Array, case: Case) -> Array:
-    """Return the softmax with a sum of whole blocks alone; x has shape (rows, n_cols)."""
-    return np.asarray(exp32(shifted(x)) / total(exp32(shifted(x))[:, : _whole_blocks(case)]))
-
-
 BLOCKWISE = (
     idea("first-block-only", _unwritten_from(block_size, start_times_step)),
     idea("first-block-only/loop-to-block", _unwritten_from(block_size, range_to_block)),
     idea("tail-left-out", _unwritten_from(_whole_blocks)),
     idea("first-block-only/written", _unwritten_from(block_size)),
     idea("max-by-lane", by_passes(_max_of_lane).at(maximum)),
-    idea("sum-by-lane", by_passes(l=_sum_of_lane).at(added_by_lane)),
-    idea("sum-by-lane/maximum-too", by_passes(_max_of_lane, _sum_of_lane).at(added_by_lane)),
     idea("x-not-loaded-again", by_passes(x_in_result=_last_block)),
     idea(
         "x-not-loaded-again/later-passes",
         by_passes(l=lambda e: _sum_of_last_block(e) * e.shape[1], x_in_result=_last_block),
     ),
     idea("written-too-early", by_passes(l=lambda e: np.cumsum(sum_over(e, BLOCK), axis=1))),
-    idea("own-maximum-in-sum", by_passes(m_in_sum=_max_of_block)),
     idea("own-maximum-in-result", by_passes(m_in_result=_max_of_block)),
     idea("not-the-maximum", by_passes(_max_of_magnitudes, other_in_max=0.0), by_passes(_max_of_magnitudes)),
     idea("not-the-maximum/mean", by_passes(lambda x: np.nanmean(x, axis=(1, 2), keepdims=True), other_in_max=np.nan)),
@@ -130,15 +115,7 @@ BLOCKWISE = (
         *(by_passes(term=late).at(ratio_of_exponentials, needed=True) for late in LATE),
         *(by_passes(result=late).at(ratio_of_exponentials, needed=True) for late in LATE),
     ),
-    idea(
-        "subtracted-outside",
-        by_passes(term=minus_outside).at(normaliser),
-        by_passes(term=lambda x, m: exp32(x) - m / x.shape[2]),
-        by_passes(term=minus_outside, result=minus_outside).at(normaliser),
-    ),
-    idea("subtracted-outside/result", by_passes(result=minus_outside)),
     idea("sum-of-x", by_passes(term=lambda x, m: x), by_passes(term=lambda x, m: x - m)),
-    idea("max-forgotten-in-sum", by_passes(m_in_sum=np.zeros_like)),
     idea("lse-as-the-state", by_passes(_lse, np.ones_like)),
     idea("max-of-last-block", by_passes(lambda x: max_over(_last_block(x))).at(maximum)),
     idea("first-block-again", y_is(lambda x, c: softmax(x[:, np.arange(x.shape[1]) % block_size(c)])).at(Load.LAST)),
@@ -162,5 +139,4 @@ BLOCKWISE = (
     idea("sum-of-last-block", by_passes(l=_sum_of_last_block).at(started_in_loop, needed=True)),
     idea("sum-of-last-block/last-block", by_passes(l=_sum_of_last_block)),
     idea("sum-not-kept", by_passes(l=lambda e: 0.0 * sum_over(e)).at(normaliser)),
-    idea("tail-not-summed", y_is(_without_tail)),
 )

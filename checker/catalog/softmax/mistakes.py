@@ -38,32 +38,11 @@ RESULTS = (
     idea("no-division/exponentials", y_is(lambda x, _: np.exp(shifted(x)))),
     idea("base-two", y_is(lambda x, _: np.exp2(shifted(x)) / total(np.exp2(shifted(x))))),
     idea(
-        "exponential-twice",
-        *(
-            y_is(formula)
-            for formula in (
-                lambda x, _: exp32(exp32(x)) / total(exp32(x)),
-                lambda x, _: exp32(exp32(x)) / total(exp32(exp32(x))),
-                lambda x, _: exp32(exp32(shifted(x))) / total(exp32(shifted(x))),
-                lambda x, _: exp32(exp32(shifted(x))) / total(exp32(exp32(shifted(x)))),
-            )
-        ),
-    ),
-    idea(
-        "sigmoid",
-        y_is(lambda x, _: exp32(x) / (1.0 + exp32(x))),
-        y_is(lambda x, _: exp32(shifted(x)) / (1.0 + exp32(shifted(x)))),
-    ),
-    idea(
         "sum-for-its-logarithm",
         y_is(lambda x, _: exp32(shifted(x) - total(exp32(shifted(x))))).at(stores_to("y_ptr")),
         y_is(lambda x, _: exp32(x - total(exp32(x)))).at(stores_to("y_ptr")),
     ),
     idea("log-softmax", y_is(lambda x, _: shifted(x) - np.log(total(np.exp(shifted(x)))))),
-    idea("no-exponential", y_is(lambda x, _: x / total(np.exp(x)))),
-    idea("no-exponential/shifted", y_is(lambda x, _: shifted(x) / total(np.exp(shifted(x))))),
-    idea("no-exponential/neither", y_is(lambda x, _: shifted(x))),
-    idea("input-stored", y_is(lambda x, _: x)),
     idea(
         "multiplied-by-the-sum",
         y_is(lambda x, _: exp32(shifted(x)) * total(exp32(shifted(x)))),
@@ -76,8 +55,6 @@ RESULTS = (
         y_is(lambda x, _: rounded(exp32(x)) / total(exp32(x))),
         y_is(lambda x, _: rounded(exp32(shifted(x))) / total(exp32(shifted(x)))),
     ),
-    idea("sign-reversed", y_is(lambda x, _: exp32(-shifted(x)) / total(exp32(shifted(x))))),
-    idea("sign-reversed/all", y_is(lambda x, _: exp32(-shifted(x)) / total(exp32(-shifted(x))))),
     idea("base-two/numerator", y_is(lambda x, _: np.exp2(shifted(x)) / total(np.exp(shifted(x))))),
     idea("base-two/sum", y_is(lambda x, _: np.exp(shifted(x)) / total(np.exp2(shifted(x))))),
     idea("wrong-row-map", y_is(lambda x, _: np.broadcast_to(softmax(x[:1]), x.shape))),

@@ -32,11 +32,6 @@ def relative(x: Array, m: Array) -> Array:
     return exp32(x - m)
 
 
-def minus_outside(x: Array, m: Array) -> Array:
-    """Return exp(x) - m."""
-    return np.asarray(exp32(x) - m)
-
-
 # Equal to exp(x - m) on paper, but the maximum is subtracted after the exponential.
 LATE: tuple[Exponential, ...] = (lambda x, m: exp32(x) / exp32(m), lambda x, m: exp32(x) * exp32(-m))
 
@@ -63,7 +58,6 @@ def by_passes(
     *,
     term: Exponential = relative,
     result: Exponential = relative,
-    m_in_sum: Reduction | None = None,
     m_in_result: Reduction | None = None,
     x_in_result: Reduction = lambda x: x,
     other: float = -np.inf,
@@ -72,7 +66,7 @@ def by_passes(
 ) -> Writes:
     """Return a softmax with one pass each for the maximum m, the sum l of `term(x, m)`, and `result(x, m) / l`.
 
-    `m_in_sum`, `m_in_result`: the maximum in these passes, if not m. `x_in_result`: the values in the last pass.
+    `m_in_result`: the maximum in the last pass, if not m. `x_in_result`: the values in the last pass.
     `other`: the value of padded lanes in the first two passes. `other_in_max`: their value in the first pass, if not
     `other`. `zeroed`: -inf in x becomes 0, in the first two passes or in all.
     """
@@ -82,7 +76,7 @@ def by_passes(
         of_max = in_blocks(finite, case, other if other_in_max is None else other_in_max)
         of_sum = in_blocks(finite, case, other)
         of_result = x_in_result(in_blocks(finite if zeroed == "everywhere" else x, case))
-        normaliser = l(term(of_sum, (m_in_sum or m)(of_max)))
+        normaliser = l(term(of_sum, m(of_max)))
         y = result(of_result, (m_in_result or m)(of_max)) / normaliser
         return np.asarray(np.broadcast_to(y, of_max.shape).reshape(len(x), -1)[:, : x.shape[1]])
 
@@ -111,20 +105,17 @@ def online(
     new_max: Maximum = np.maximum,
     next_max: Maximum = lambda m_new, m_block: m_new,
     block_max_in_term: bool = False,
-    block_max_in_factor: bool = False,
     new_part_rescaled: bool = False,
-    stale_guard: bool = False,
     padded: bool = False,
     over_tile: Literal["", "sum", "both"] = "",
     divided_by: Literal["", "running l", "last l"] = "",
 ) -> Writes:
     """Return a softmax that updates m and l with each block, `l = l * factor(m, m_new) + sum(term(x, m_new))`.
 
-    `guard`: see `Guard`. `stale_guard`: the guard asks for -inf in m, not in m_new. `new_max(m, m_block)`: m_new.
-    `next_max(m_new, m_block)`: m for the next block. `block_max_in_term`, `block_max_in_factor`: m_block in place of
-    m_new. `new_part_rescaled`: the factor also applies to the new terms. `padded`: padded lanes count as terms.
-    `over_tile`: the sum, or sum and maximum, are of all rows in a tile. `divided_by`: the first pass stores terms
-    divided by this, and there is no second one.
+    `guard`: see `Guard`. `new_max(m, m_block)`: m_new. `next_max(m_new, m_block)`: m for the next block.
+    `block_max_in_term`: m_block in place of m_new. `new_part_rescaled`: the factor also applies to the new terms.
+    `padded`: padded lanes count as terms. `over_tile`: the sum, or sum and maximum, are of all rows in a tile.
+    `divided_by`: the first pass stores terms divided by this, and there is no second one.
     """
 
     def of_tile(x: Array, case: Case) -> Array:
@@ -133,10 +124,10 @@ def online(
             lanes = block if padded else block[:, : x.shape[1] - number * block_size(case)]
             m_block = np.full_like(m, lanes.max()) if over_tile == "both" else max_over(lanes, 1)
             m_new = new_max(m, m_block)
-            shift = np.where(np.isinf(m), 0.0, m_new) if stale_guard else guard(m_new, number == 0)
+            shift = guard(m_new, number == 0)
             terms = term(lanes, m_block if block_max_in_term else shift)
             new = np.full_like(l, terms.sum()) if over_tile else sum_over(terms, 1)
-            rescaling = factor(m, guard(m_block, number == 0) if block_max_in_factor else shift)
+            rescaling = factor(m, shift)
             l = (l + new) * rescaling if new_part_rescaled else l * rescaling + new
             m = next_max(m_new, m_block)
             stored.append(terms / l if divided_by == "running l" else terms)

@@ -11,12 +11,10 @@ from checker.catalog.numbers import exp32
 from checker.catalog.softmax import blockwise_mistakes
 from checker.catalog.softmax.models import (
     ABOVE_A_ROW,
-    LANE,
     LATE,
     by_passes,
     guarded,
     max_over,
-    minus_outside,
     online,
     relative,
     unguarded,
@@ -51,7 +49,6 @@ _MAX_NOT_KEPT = online(next_max=lambda m_new, m_block: np.full_like(m_new, -np.i
 ONLINE = (
     idea("denominator-not-rescaled", online(_no_factor)),
     idea("new-part-rescaled-too", online(new_part_rescaled=True)),
-    idea("lanes-added-without-rescaling", by_passes(m_in_sum=lambda x: guarded(max_over(x, LANE)))),
     idea("minimum-for-maximum", _MAX_NOT_KEPT.at(minimum, needed=True)),
     idea("max-not-kept", _MAX_NOT_KEPT),
     idea("new-part-not-rescaled", online(block_max_in_term=True)),
@@ -68,17 +65,8 @@ ONLINE = (
             for factor, guard, result in product((relative, late), (guarded, unguarded), (late, relative))
         ),
     ),
-    idea(
-        "subtracted-outside",
-        online(term=minus_outside, padded=True),
-        online(term=minus_outside, padded=True, result=minus_outside),
-        online(term=lambda x, m: exp32(x) - m / x.shape[1], padded=True),
-    ),
-    idea("subtracted-outside/result", online(result=minus_outside)),
     idea("sum-of-x", online(term=lambda x, m: x, padded=True), online(term=lambda x, m: x - m, padded=True)),
     idea("max-of-last-block", online(new_max=_of_block), online(next_max=_of_block)),
-    idea("guard-of-the-old-maximum", online(stale_guard=True)),
-    idea("rescaled-to-the-blocks-maximum", online(block_max_in_factor=True)),
     idea("guard-in-the-maximum", by_passes(_at_least_0_after_infinity)),
     idea("guard-in-the-maximum/far-below", *map(_at_least, (0.0, *ABOVE_A_ROW))),
     idea("minus-infinity-prefix", online(guard=lambda m, first: guarded(m) if first else m)),

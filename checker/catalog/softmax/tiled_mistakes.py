@@ -6,9 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from checker.catalog.numbers import exp32
 from checker.catalog.softmax import rows
-from checker.catalog.softmax.mistakes import total, y_is
 from checker.catalog.softmax.models import online
 from checker.course.case import Array, Case
 from checker.course.misconception import Mask, Moves, Unwritten
@@ -17,31 +15,12 @@ from checker.course.words import Ideas
 idea = Ideas(__file__)
 
 
-def _one_maximum(x: Array, case: Case) -> Array:
-    """Return the softmax with the maximum of the whole tile of rows; x has shape (rows, n_cols)."""
-    count = rows.rows_owned(case)
-    parts = (x[first : first + count] for first in range(0, len(x), count))
-    return np.concatenate([exp32(part - part.max()) / total(exp32(part - part.max())) for part in parts])
-
-
-ONE_MAXIMUM = idea("one-maximum-per-tile", y_is(_one_maximum))
-
-
 WITHOUT_AXIS = (
     idea("reduced-over-the-whole-tile", online(over_tile="both")),
     idea("reduced-over-the-whole-tile/sum", online(over_tile="sum")),
 )
 
 
-def _down_the_columns(x: Array, case: Case) -> Array:
-    """Return the softmax of each column within its tile of rows; x has shape (rows, n_cols)."""
-    count = rows.rows_owned(case)
-    parts = (x[first : first + count] for first in range(0, len(x), count))
-    tops = ((part, np.where(np.isinf(m := part.max(axis=0)), 0.0, m)) for part in parts)
-    return np.concatenate([exp32(part - m) / exp32(part - m).sum(axis=0) for part, m in tops])
-
-
-OF_COLUMNS = idea("softmax-of-columns", y_is(_down_the_columns))
 PADDED_ROWS = idea(
     "padded-rows-read",
     Moves(lambda case, moved: moved["x_ptr"].loads == 2 * rows.columns(case) * _rows_of_whole_tiles(case)),
@@ -88,4 +67,4 @@ ROWS_LEFT = (
     ),
 )
 
-TILED = (PADDED_ROWS, *ROWS_LEFT, ONE_MAXIMUM, *WITHOUT_AXIS, OF_COLUMNS)
+TILED = (PADDED_ROWS, *ROWS_LEFT, *WITHOUT_AXIS)

@@ -6,7 +6,6 @@ Numbers are those of the lesson's example: two parts with O 18.81 and 39.53, and
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 
 import numpy as np
 
@@ -19,7 +18,6 @@ from checker.catalog.split.launch import is_split
 from checker.catalog.split.models import (
     merging,
     merging_first,
-    merging_some,
     merging_with_lse,
     padded_parts,
     parts_reached,
@@ -38,13 +36,6 @@ def _unweighed(o: Array, divided_by: Array | float) -> Array:
     return np.asarray(o.sum(axis=0) / divided_by)
 
 
-def _beginning_empty(o: Array, lse: Array, case: Case, first: int, lse_too: bool) -> tuple[Array, Array]:
-    """NaN where the `first` parts have no key: the maximum of these is -inf, and so is the next LSE."""
-    made, total = weighed(o, lse)
-    empty = np.all(np.isinf(lse[:first]), axis=0, keepdims=True)[0] & (len(lse) >= first)
-    return np.where(empty[..., None], np.nan, made), np.where(empty & lse_too, np.nan, total)
-
-
 def _reads_twice(case: Case, moved: Mapping[str, Traffic]) -> bool:
     if is_split(case):
         return False
@@ -60,20 +51,10 @@ WEIGHTS = (
     ),
     idea("parts-not-weighed/sum", merging(lambda o, lse, case: (_unweighed(o, 1.0), None))),
     idea(
-        "only-the-strongest-part",
-        merging(lambda o, lse, case: (np.take_along_axis(o, lse.argmax(axis=0)[None, ..., None], axis=0)[0], None)),
-    ),
-    idea(
         "weights-without-max",
         merging(lambda o, lse, case: weighed(o, lse, lambda lse, m: exp32(lse), total=lambda m, l: np.log(l))),
         merging(lambda o, lse, case: (weighed(o, lse, lambda lse, m: exp32(lse))[0], weighed(o, lse)[1])),
     ),
-    idea(
-        "weights-are-lses",
-        merging(lambda o, lse, case: weighed(o, lse, lambda lse, m: lse)),
-        merging(lambda o, lse, case: (weighed(o, lse, lambda lse, m: lse)[0], weighed(o, lse)[1])),
-    ),
-    idea("weights-reversed", merging(lambda o, lse, case: weighed(o, lse, lambda lse, m: exp32(m - lse)))),
     idea(
         "base-two",
         merging(lambda o, lse, case: weighed(o, lse, lambda lse, m: np.exp2(lse - m))),
@@ -82,11 +63,6 @@ WEIGHTS = (
         ),
     ),
     idea("not-divided", merging(lambda o, lse, case: weighed(o, lse, divided=lambda o, l: o))),
-    idea(
-        "divided-by-the-count",
-        merging(lambda o, lse, case: weighed(o, lse, divided=lambda x, l: x / len(o))),
-        merging(lambda o, lse, case: weighed(o, lse, divided=lambda x, l: x / int(case.constexprs["Bs"]))),
-    ),
     idea("divided-twice", merging(lambda o, lse, case: weighed(o, lse, divided=lambda o, l: o / l**2))),
     idea("padding-weighs", merging(lambda o, lse, case: weighed(*padded_parts(o, lse, case)))),
     idea(
@@ -101,20 +77,6 @@ WEIGHTS = (
     ),
     idea("maximum-starts-too-high", merging(lambda o, lse, case: weighed(o, lse, m=np.maximum(lse.max(axis=0), 0.0)))),
     idea(
-        "one-maximum-for-all",
-        merging(lambda o, lse, case: weighed(o, lse, m=lse[0])),
-        merging(lambda o, lse, case: weighed(o, lse, m=lse[-1])),
-        merging(lambda o, lse, case: weighed(o, lse, m=lse.min(axis=0))),
-    ),
-    idea(
-        "empty-part-first",
-        *(merging(partial(_beginning_empty, first=n, lse_too=x)) for n in (1, 2) for x in (True, False)),
-    ),
-    idea("parts-left-out", merging_some(slice(None, -1))),
-    idea("parts-left-out/first", merging_some(slice(1, None))),
-    idea("parts-left-out/all-but-first", merging_some(slice(None, 1))),
-    idea("parts-left-out/all-but-last", merging_some(slice(-1, None))),
-    idea(
         "parts-in-half",
         merging(lambda o, lse, case: weighed(rounded(o), lse)),
         merging(lambda o, lse, case: weighed(o, lse, lambda lse, m: rounded(exp32(lse - m)))),
@@ -123,16 +85,6 @@ WEIGHTS = (
 
 LSE = (
     idea("merged-lse-is-the-max", merging_with_lse(lambda lse, m, l: m)),
-    idea(
-        "merged-lse-is-a-sum",
-        merging_with_lse(lambda lse, m, l: np.where(np.isfinite(lse), lse, 0.0).sum(axis=0)),
-        merging_with_lse(lambda lse, m, l: lse.sum(axis=0)),
-    ),
-    idea(
-        "merged-lse-is-a-mean",
-        merging_with_lse(lambda lse, m, l: lse.mean(axis=0)),
-        merging_with_lse(lambda lse, m, l: (exp32(lse - m) * np.where(np.isfinite(lse), lse, 0.0)).sum(axis=0) / l),
-    ),
     idea("lse-without-max", merging_with_lse(lambda lse, m, l: np.log(l))),
     idea("lse-without-log", merging_with_lse(lambda lse, m, l: m + l)),
     idea("lse-is-the-normaliser", merging_with_lse(lambda lse, m, l: l)),

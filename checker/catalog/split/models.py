@@ -74,39 +74,6 @@ def with_one_more(case: Case, split: int) -> Array:
     return np.arange(first, last + bool(inside))
 
 
-def of_equal_length(down: bool) -> Keys:
-    """As many keys for each split, whatever keys_per_split says: n_k / splits, rounded down or up."""
-
-    def keys(case: Case, split: int) -> Array:
-        n_k, splits = shape_of(case).n_k, cut_of(case).splits
-        each = n_k // splits if down else -(-n_k // splits)
-        return np.arange(min(split * each, n_k), min((split + 1) * each, n_k))
-
-    return keys
-
-
-def of_whole_tiles(up: bool) -> Keys:
-    """Splits that begin and end where a tile would, if tiles were counted from key 0."""
-
-    def keys(case: Case, split: int) -> Array:
-        n_k, each, Bc = shape_of(case).n_k, cut_of(case).keys, shape_of(case).Bc
-        each = in_whole_tiles(case, each) if up else each // Bc * Bc
-        return np.arange(min(split * each, n_k), min((split + 1) * each, n_k))
-
-    return keys
-
-
-def dealt(case: Case, split: int) -> Array:
-    """Every so many-th key."""
-    return np.arange(split, shape_of(case).n_k, cut_of(case).splits)
-
-
-def dealt_tiles(case: Case, split: int) -> Array:
-    """Every so many-th tile of keys."""
-    keys = np.arange(shape_of(case).n_k)
-    return np.asarray(keys[keys // shape_of(case).Bc % cut_of(case).splits == split])
-
-
 def padding_counted(as_far_as_n_k: bool) -> Writes:
     """Keys past a split's end were loaded as 0 and count: all that fill its last tile, or as many as exist."""
 
@@ -147,36 +114,6 @@ def length(case: Case, split: int) -> int:
     """How many keys a split has."""
     first, last = keys_of(case, split)
     return last - first
-
-
-def in_tiles_of_its_length(case: Case, split: int) -> int:
-    """Where a loop over as many keys as a split has ends, if it begins at key 0, and keys are compared with end_k."""
-    return min(in_whole_tiles(case, length(case, split)), end(case, split))
-
-
-def first_added_twice(guarded: bool, up_to_n_k: bool) -> Writes:
-    """The first key of a split is added to positions that begin there already.
-
-    What lies past the end is hidden: that of the split, or, `up_to_n_k`, of all keys. Where that is a whole tile from
-    the beginning, NaN comes of it, or, `guarded`, nothing.
-    """
-
-    def keys(case: Case, split: int) -> Array:
-        first, last = 2 * begin(case, split), end(case, split)
-        far = first + in_whole_tiles(case, length(case, split)) if up_to_n_k else last
-        return np.arange(first, min(far, shape_of(case).n_k))
-
-    def outputs(case: Case) -> Outputs:
-        if not is_split(case):
-            return {}
-        made = of_splits(case, right, keys)
-        for split in range(case.grid[0]):
-            if not guarded and length(case, split) and not len(keys(case, split)):
-                for values in made.values():
-                    values[split] = np.nan
-        return made
-
-    return Writes(outputs)
 
 
 def stored(change: Callable[[Case, dict[str, Array]], Outputs]) -> Writes:
@@ -261,16 +198,6 @@ def regrouped(x: Array, order: str) -> Array:
     at = ["shq".index(letter) for letter in order]
     shape = [x.shape[axis] for axis in at]
     return x.reshape(*shape, *x.shape[3:]).transpose(*np.argsort(at), *range(3, x.ndim))
-
-
-def merging_some(of: slice) -> Writes:
-    """A merge of some of the parts, if there are any."""
-
-    def formula(o: Array, lse: Array, case: Case) -> tuple[Array, Array]:
-        some = lse[of]
-        return weighed(o[of], some) if len(some) else (np.full(o.shape[1:], np.nan), np.full(lse.shape[1:], np.nan))
-
-    return merging(formula)
 
 
 def merging_with_lse(total: Callable[[Array, Array, Array], Array]) -> Writes:

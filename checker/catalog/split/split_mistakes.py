@@ -6,7 +6,6 @@ Numbers are those of the lesson's example: the scores 1 3 | 2 5 of one query in 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from itertools import product
 
 import numpy as np
 
@@ -16,29 +15,21 @@ from checker.catalog.attention.forward.mistakes import SCORES
 from checker.catalog.attention.forward.models import attention, from_scores, without_max
 from checker.catalog.attention.launch import shape_of
 from checker.catalog.attention.tiles import reach
-from checker.catalog.lines import beginning_added
 from checker.catalog.numbers import FINITE, rounded
 from checker.catalog.split.bounds import budget
 from checker.catalog.split.launch import cut_of, is_split
 from checker.catalog.split.models import (
     begin,
-    dealt,
-    dealt_tiles,
     empty_splits,
     end,
     exchanged,
-    first_added_twice,
     from_to,
     ids_exchanged,
     in_splits,
-    in_tiles_of_its_length,
     in_whole_tiles,
     keys_below_n_q,
     left_out,
-    length,
     lifted,
-    of_equal_length,
-    of_whole_tiles,
     padding_counted,
     part_stored,
     queries_first,
@@ -108,63 +99,6 @@ KEYS = (
     idea("split-begins-elsewhere/tile-before", *_beginning_at(_tile_before)),
     idea("split-begins-elsewhere/tile-after", *_beginning_at(_tile_after)),
     idea("split-begins-elsewhere/at-key-0", in_splits(right, from_to(lambda case, split: 0, end))),
-    idea(
-        "first-key-added-twice",  # of a guarded kernel only the text tells it from one whose loop has no iteration
-        *(
-            first_added_twice(guarded, up_to_n_k).at(beginning_added, needed=guarded)
-            for guarded, up_to_n_k in product((False, True), repeat=2)
-        ),
-    ),
-    idea(
-        "split-ends-elsewhere",
-        in_splits(right, from_to(begin, lambda case, split: max(begin(case, split), cut_of(case).keys))),
-    ),
-    idea("split-ends-elsewhere/at-n-k", in_splits(right, from_to(begin, lambda case, split: shape_of(case).n_k))),
-    idea("split-ends-elsewhere/one-early", in_splits(right, from_to(begin, lambda case, split: end(case, split) - 1))),
-    idea(
-        "split-ends-elsewhere/whole-tiles",
-        in_splits(
-            right,
-            from_to(
-                begin,
-                lambda case, split: (
-                    begin(case, split)
-                    + (end(case, split) - begin(case, split)) // shape_of(case).Bc * shape_of(case).Bc
-                ),
-            ),
-        ),
-    ),
-    idea(
-        "split-ends-elsewhere/one-tile",
-        in_splits(
-            right, from_to(begin, lambda case, split: min(end(case, split), begin(case, split) + shape_of(case).Bc))
-        ),
-    ),
-    idea(
-        "remainder-left-out",
-        in_splits(
-            right,
-            lambda case, split: np.arange(
-                begin(case, split),
-                begin(case, split) + cut_of(case).keys * (begin(case, split) + cut_of(case).keys <= shape_of(case).n_k),
-            ),
-        ),
-    ),
-    idea(
-        "all-splits-alike",
-        in_splits(right, from_to(lambda case, split: 0, lambda case, split: cut_of(case).keys)),
-        *(in_splits(right, from_to(lambda case, split: 0, last)) for last in (length, in_tiles_of_its_length)),
-    ),
-    idea(
-        "all-splits-alike/all-keys",
-        in_splits(right, from_to(lambda case, split: 0, lambda case, split: shape_of(case).n_k)),
-    ),
-    idea("keys-per-split-changed", in_splits(right, of_equal_length(True))),
-    idea("keys-per-split-changed/of-the-rest", in_splits(right, of_equal_length(False))),
-    idea("keys-per-split-changed/rounded-down", in_splits(right, of_whole_tiles(False))),
-    idea("keys-per-split-changed/rounded-up", in_splits(right, of_whole_tiles(True))),
-    idea("keys-per-split-changed/in-turn", in_splits(right, dealt)),
-    idea("keys-per-split-changed/tiles-in-turn", in_splits(right, dealt_tiles)),
 )
 
 EMPTY = (

@@ -13,7 +13,6 @@ from checker.catalog.attention.backward.models import (
     before_the_first_query,
     collected_of,
     delta_in_half,
-    delta_is,
     delta_of,
     from_ds,
     from_gradients,
@@ -31,9 +30,7 @@ from checker.catalog.attention.backward.models import (
     reversed_offset,
     scaled,
     tile_delta,
-    tile_max,
     tile_softmax,
-    times_mask,
     to_another_end,
     with_scaled_dp,
     with_transposed,
@@ -59,18 +56,12 @@ def _begun_late(late: int) -> Writes:
 
 
 _OF_DELTA = (
-    idea("delta-of-the-output", delta_is(lambda o, do: (o * o).sum(axis=-1))),
-    idea("delta-of-the-gradient", delta_is(lambda o, do: do.sum(axis=-1))),
-    idea("delta-is-a-mean", delta_is(lambda o, do: (o * do).mean(axis=-1))),
     idea("delta-in-half", Writes(lambda case: delta_in_half(case, rounded=False))),
     idea("delta-in-half/delta", Writes(lambda case: delta_in_half(case, rounded=True))),
 )
 _OF_GRADIENTS = (
     idea("delta-missing", from_ds(lambda case, g: g.p * g.dp)),
-    idea("delta-added", from_ds(lambda case, g: g.p * (g.dp + delta_of(case)))),
     idea("delta-of-one-tile", from_ds(lambda case, g: g.p * (g.dp - tile_delta(case, g)))),
-    idea("ds-without-p", from_ds(lambda case, g: np.where(sees(case), g.dp - delta_of(case), 0.0))),
-    idea("ds-without-p/mask-lost", from_ds(lambda case, g: np.where(looked_at(case), g.dp - delta_of(case), 0.0))),
     idea(
         "delta-outside-the-product",
         from_ds(lambda case, g: np.where(looked_at(case), g.p * g.dp - delta_of(case), 0.0)),
@@ -87,8 +78,6 @@ _OF_GRADIENTS = (
         "scores-not-scaled",
         from_p(lambda case: p_of(case, scores(case) / float(case.scalars["scale"]), lse_of(case), sees(case))),
     ),
-    idea("lse-missing", from_p(lambda case: p_of(case, scores(case), 0.0, sees(case)))),
-    idea("tile-max-for-lse", from_p(lambda case: p_of(case, scores(case), tile_max(case), sees(case)))),
 )
 _OF_HEADS = (
     idea("only-one-head", of_head_0("q", "k", "v", "do", "lse", "delta")),
@@ -122,7 +111,6 @@ _OF_OFFSET = (
     idea("causal-off-by-one", from_p(lambda case: another_mask(case, offset(case) - 1))),
     idea("causal-off-by-one/future", from_p(lambda case: another_mask(case, offset(case) + 1))),
     idea("hidden-rows-nan", from_gradients(nan_from_hidden)),
-    idea("mask-multiplied", from_gradients(times_mask)),
 )
 _OF_TILES = (
     idea("padding-infinite", from_gradients(nan_from_padding)),

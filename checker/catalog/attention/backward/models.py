@@ -36,13 +36,6 @@ def from_gradients(formula: Wrong) -> Writes:
     return Writes(outputs)
 
 
-def delta_is(formula: Callable[[Array, Array], Array]) -> Writes:
-    """What a delta kernel writes that computes `formula(O, dO)`."""
-    return Writes(
-        lambda case: {"delta_ptr": formula(wide(case, "o"), wide(case, "do"))} if writes(case, "delta") else {}
-    )
-
-
 def from_p(p: Callable[[Case], Array]) -> Writes:
     """All gradients with another P."""
 
@@ -100,14 +93,6 @@ def p_of(case: Case, s: Array, minus: Array | float, seen: Array) -> Array:
     """exp(s - minus), in fp32, where `seen` holds."""
     with np.errstate(all="ignore"):
         return np.where(seen, exp32(s - minus), 0.0)
-
-
-def tile_max(case: Case) -> Array:
-    """Of each score, the largest visible one of its query in its own tile."""
-    s, block = np.where(sees(case), scores(case), -np.inf), shape_of(case).Bc
-    parts = [s[..., at : at + block] for at in range(0, s.shape[-1], block)]
-    largest = [np.broadcast_to(part.max(axis=-1, keepdims=True), part.shape) for part in parts]
-    return np.asarray(np.nan_to_num(np.concatenate(largest, axis=-1), neginf=0.0))
 
 
 def tile_delta(case: Case, g: Gradients) -> Array:
@@ -308,15 +293,6 @@ def nan_from_hidden(case: Case, g: Gradients) -> dict[str, Array]:
     alone = ~has_keys(case)
     spoilt = looked_at(case) & alone[:, None]
     return collected(case, np.where(spoilt, np.nan, g.p), np.where(spoilt, np.nan, g.ds))
-
-
-def times_mask(case: Case, g: Gradients) -> dict[str, Array]:
-    """NaN wherever a hidden entry of P is infinite before 0 is multiplied in: inf * 0."""
-    with np.errstate(all="ignore"):
-        hidden = np.where(looked_at(case) & ~sees(case), 0.0 * exp32(scores(case) - lse_of(case)), 0.0)
-        if not writes(case, "dk") and shape_of(case).n_k % shape_of(case).Bc:  # keys past the end: scores of 0
-            hidden[..., -1:] += np.where(looked_at(case)[:, -1:], 0.0 * exp32(-lse_of(case)), 0.0)
-    return collected(case, g.p + hidden, g.ds + hidden)
 
 
 def nan_from_padding(case: Case, g: Gradients) -> dict[str, Array]:

@@ -7,7 +7,6 @@ import numpy as np
 from checker.catalog.attention.backward.gradients import Gradients
 from checker.catalog.attention.backward.models import (
     collected_of,
-    delta_is,
     delta_of,
     delta_of_tiles,
     ended_early,
@@ -135,13 +134,10 @@ def of_gradients(*names: str) -> tuple[Misconception, ...]:
     )
 
 
-SIGN_REVERSED = idea("sign-reversed", from_p(lambda case: p_of(case, -scores(case), lse_of(case), sees(case))))
 OPERANDS = (
     RETURNED_EARLY,
-    idea("delta-of-the-gradient/squared", delta_is(lambda o, do: (do * do).sum(axis=-1))),
     idea("reduced-over-the-whole-tile", Writes(delta_of_tiles)),
     *of_gradients("dv", "dk", "dq"),
-    SIGN_REVERSED,
     idea("causal-upside-down", *(_upside_down(strict) for strict in (False, True))),
     idea("last-tile-left-out", _ending_early(1)),
     *(idea("last-tile-left-out/several", _ending_early(early), early=str(early)) for early in range(2, 5)),

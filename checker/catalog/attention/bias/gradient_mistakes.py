@@ -11,21 +11,19 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from checker.catalog.attention.backward.gradients import Gradients
-from checker.catalog.attention.backward.models import delta_of, p_of
+from checker.catalog.attention.backward.models import delta_of
 from checker.catalog.attention.bias.models import (
     Address,
     Lanes,
     gradient_is,
     gradient_with_p,
     in_tile,
-    of_head_0,
     reaching,
     right_address,
     sum_in_half,
-    turned,
 )
 from checker.catalog.attention.launch import shape_of, wide, writes
-from checker.catalog.attention.reference import bias, scaled_products, scores, sees
+from checker.catalog.attention.reference import bias, scaled_products, scores
 from checker.catalog.numbers import LOG2_E, exp32
 from checker.course.case import Array, Case
 from checker.course.misconception import Moves, Reaches, Unwritten, Writes
@@ -50,13 +48,6 @@ def _in_each_head(case: Case, moved: Mapping[str, Traffic]) -> bool:
     return (
         heads > 1 and "dbias_ptr" in moved and moved["bias_ptr"].loads == heads * case.tensors["bias_ptr"].values.size
     )
-
-
-def _divided_in_the_loop(case: Case, g: Gradients) -> Array:
-    total = np.zeros(g.ds.shape[1:])
-    for ds in g.ds:
-        total = (total + ds) / len(g.ds)
-    return total
 
 
 def _left_by_exchanged_ids(case: Case) -> dict[str, Array]:
@@ -101,37 +92,17 @@ BIAS_GRADIENT = (
     idea("dbias-scaled/divided", gradient_is(lambda case, g: g.ds.sum(axis=0) / _scale(case))),
     idea("dbias-of-one-head", gradient_is(lambda case, g: g.ds[-1])),
     idea("dbias-of-one-head/first", gradient_is(lambda case, g: g.ds[0])),
-    idea("dbias-mean", gradient_is(lambda case, g: g.ds.mean(axis=0))),
-    idea("dbias-mean/so-far", gradient_is(_divided_in_the_loop)),
     idea("delta-missing", _summed(lambda case, g: g.p * g.dp)),
-    idea("delta-added", _summed(lambda case, g: g.p * (g.dp + delta_of(case)))),
     idea("delta-outside-the-product", _summed(lambda case, g: g.p * g.dp - delta_of(case))),
     idea("dp-scaled", _summed(lambda case, g: g.p * (_scale(case) * g.dp - delta_of(case)))),
-    idea("ds-without-p", _summed(lambda case, g: g.dp - delta_of(case))),
-    idea("dbias-sign", _summed(lambda case, g: -g.ds)),
     idea("scores-not-scaled", gradient_with_p(lambda case: scaled_products(case) / _scale(case) + bias(case))),
-    idea(
-        "lse-missing",
-        gradient_is(lambda case, g: (p_of(case, scores(case), 0.0, sees(case)) * (g.dp - delta_of(case))).sum(axis=0)),
-    ),
     idea("base-two", gradient_is(lambda case, g: (_base_two(case, 1.0) * (g.dp - delta_of(case))).sum(axis=0))),
     idea(
         "base-two/not-in-lse",
         gradient_is(lambda case, g: (_base_two(case, LOG2_E) * (g.dp - delta_of(case))).sum(axis=0)),
     ),
-    idea("dbias-transposed", gradient_is(turned)),
     idea("bias-in-the-loop", Moves(_in_each_head)),
     idea("accumulator-in-half", gradient_is(sum_in_half)),
-    idea("head-not-advanced", gradient_is(lambda case, g: of_head_0(case, "qkvold"))),
-    idea("head-not-advanced/k-and-v", gradient_is(lambda case, g: of_head_0(case, "kv"))),
-    idea("head-not-advanced/q-and-do", gradient_is(lambda case, g: of_head_0(case, "qo"))),
-    idea("head-not-advanced/lse-and-delta", gradient_is(lambda case, g: of_head_0(case, "ld"))),
-    idea("head-not-advanced/lse", gradient_is(lambda case, g: of_head_0(case, "l"))),
-    idea("head-not-advanced/delta", gradient_is(lambda case, g: of_head_0(case, "d"))),
-    idea("head-not-advanced/v", gradient_is(lambda case, g: of_head_0(case, "v"))),
-    idea("head-not-advanced/do", gradient_is(lambda case, g: of_head_0(case, "o"))),
-    idea("head-not-advanced/k", gradient_is(lambda case, g: of_head_0(case, "k"))),
-    idea("head-not-advanced/q", gradient_is(lambda case, g: of_head_0(case, "q"))),
     idea("program-ids-exchanged", Unwritten(_left_by_exchanged_ids), Unwritten(_left_by_exchanged_ids, shared=True)),
     idea("dbias-rows", _storing()),
     idea(

@@ -11,10 +11,8 @@ import numpy as np
 from checker.catalog.attention.bias.models import (
     Address,
     added_after,
-    come_back,
     from_addresses,
     in_place,
-    lse_without_bias,
     merged,
     reaching,
     right_address,
@@ -23,7 +21,6 @@ from checker.catalog.attention.bias.models import (
     with_bias,
     with_scores,
 )
-from checker.catalog.attention.bounds import transposed
 from checker.catalog.attention.forward.mistakes import Q_K
 from checker.catalog.attention.launch import shape_of, writes
 from checker.catalog.attention.reference import bias, scaled_products
@@ -95,9 +92,6 @@ BIAS_OF_SCORES = (
         with_scores(lambda case: scaled_products(case) + _scale(case) * bias(case)),
         Writes(lambda case: with_bias(case, _scale(case) * bias(case)) if writes(case, "dbias") else {}),
     ),
-    idea("bias-multiplied", with_scores(lambda case: scaled_products(case) * bias(case))),
-    idea("bias-subtracted", with_scores(lambda case: scaled_products(case) - bias(case))),
-    idea("bias-twice", with_scores(lambda case: scaled_products(case) + 2 * bias(case))),
     idea(
         "bias-outside-the-exponential",
         merged(lambda s, b: s, lambda s, b, m: exp32(s - m) + b),
@@ -114,7 +108,6 @@ BIAS_OF_SCORES = (
     ),
     idea("bias-of-the-first-tile", *from_addresses(_first_keys)),
     idea("bias-of-the-first-tile/queries", *from_addresses(_first_queries)),
-    idea("bias-transposed", Writes(lambda case: with_bias(case, transposed(case, in_place(case))))),
     idea("bias-without-mask", reaching(lanes=lambda case, q, k: (q >= 0) & (k >= 0))),
     idea("bias-without-mask/queries", reaching(lanes=lambda case, q, k: (q >= 0) & (k < shape_of(case).n_k))),
     idea("bias-without-mask/queries", reaching(lanes=seen_lanes)),
@@ -125,9 +118,4 @@ BIAS_OF_SCORES = (
         Writes(lambda case: with_bias(case, rounded(scaled_products(case)) - scaled_products(case) + bias(case))),
         with_scores(lambda case: rounded(rounded(scaled_products(case)) + bias(case))).at(Q_K),
     ),
-    idea(
-        "hidden-keys-come-back",
-        *(Writes(lambda case, hidden=hidden: come_back(case, hidden)) for hidden in (-1e4, -1e5, -1e6, -1e9)),  # type: ignore[misc]
-    ),
-    idea("lse-without-bias", Writes(lse_without_bias)),
 )

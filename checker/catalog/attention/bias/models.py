@@ -10,9 +10,9 @@ import numpy.typing as npt
 from checker.catalog.attention.backward.gradients import Gradients, gradients
 from checker.catalog.attention.backward.models import delta_of, lse_of, p_of
 from checker.catalog.attention.bounds import looked_at
-from checker.catalog.attention.forward.models import attention, from_scores, last_looked_at, of_scores, with_lse
+from checker.catalog.attention.forward.models import from_scores, last_looked_at, of_scores, with_lse
 from checker.catalog.attention.launch import shape_of, wide, writes
-from checker.catalog.attention.reference import bias, is_causal, scaled_products, scores, sees
+from checker.catalog.attention.reference import bias, is_causal, scaled_products, sees
 from checker.catalog.numbers import exp32
 from checker.course.case import Array, Case
 from checker.course.misconception import Reach, Reaches, Sign, Writes
@@ -59,28 +59,6 @@ def added_after(case: Case) -> Outputs:
     made = of_scores(case, scaled_products(case), sees(case))
     weights = np.where(looked_at(case), bias(case), 0.0) * np.ones((shape_of(case).heads, 1, 1))
     return {**made, "o_ptr": made["o_ptr"] + weights @ wide(case, "v")}
-
-
-def come_back(case: Case, hidden: float) -> Outputs:
-    """Attention whose hidden scores are a large negative number, and then get the bias, in tiles that are visited."""
-    if not writes(case, "o"):
-        return {}
-    s, v, shape = scaled_products(case), wide(case, "v"), shape_of(case)
-    s = np.where(sees(case), s, hidden).astype(np.float32) + bias(case).astype(np.float32)
-    s = np.where(looked_at(case), s, -np.inf)
-    past = np.where(looked_at(case)[:, -1:], hidden, -np.inf) * np.ones((shape.heads, 1, -shape.n_k % shape.Bc))
-    v = np.concatenate([v, np.zeros((shape.heads, past.shape[-1], shape.D))], axis=1)
-    with np.errstate(all="ignore"):
-        made = attention(np.concatenate([s, past], axis=-1), v)
-    return {name: x for name, x in made.items() if name in case.tensors}
-
-
-def lse_without_bias(case: Case) -> Outputs:
-    """The right O, and LSE of the scores without their bias."""
-    if not writes(case, "o"):
-        return {}
-    other = of_scores(case, scaled_products(case), sees(case))
-    return {**of_scores(case, scores(case), sees(case)), "lse_ptr": other["lse_ptr"]}
 
 
 def in_place(case: Case) -> Array:

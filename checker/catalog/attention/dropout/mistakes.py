@@ -5,24 +5,19 @@ from __future__ import annotations
 import numpy as np
 
 from checker.catalog.attention.dropout.models import (
-    as_if_causal,
     at,
-    dropped_output,
     from_exponentials,
     from_numbers,
     from_parts,
     in_32_bits,
-    in_rounds,
     is_forward,
     queries_left_out,
-    scores_times,
     seeded,
     seeded_by_head,
     with_factors,
 )
-from checker.catalog.attention.dropped import factors, scaled
+from checker.catalog.attention.dropped import scaled
 from checker.catalog.attention.launch import Shape, shape_of
-from checker.catalog.attention.reference import scores
 from checker.course.case import Array, Case
 from checker.course.misconception import Writes
 from checker.course.words import Ideas
@@ -62,24 +57,6 @@ def _kept_and_scaled(case: Case, e: Array, z: Array) -> tuple[Array, Array]:
     return e * z, np.where(z > 0, e, 0.0).sum(axis=-1, keepdims=True)
 
 
-def _lse_is(values: str) -> Writes:
-    """Right O, and an LSE of what is kept, scaled up or not."""
-    right = from_exponentials(lambda case, e, z: (e * z, e.sum(axis=-1, keepdims=True)))
-    other = from_exponentials(
-        lambda case, e, z: (e, (e * z if values == "scaled" else np.where(z > 0, e, 0.0)).sum(axis=-1, keepdims=True))
-    )
-
-    def outputs(case: Case) -> dict[str, Array]:
-        made = dict(right.outputs(case))
-        return made | {"lse_ptr": other.outputs(case)["lse_ptr"]} if made else {}
-
-    return Writes(outputs)
-
-
-def _of_scores(other: object) -> Writes:
-    return Writes(lambda case: scores_times(case, other(case)))  # type: ignore[operator]
-
-
 # Numbers are those of the lesson: forward the scores 1 3 | 2 5 with v = 10 20 | 30 40 and p of 0.2, of which the second
 # key is dropped; backward P of .25 and .75, v = 10 20 and do = 2, of which the second key is dropped.
 POSITIONS = (
@@ -93,7 +70,6 @@ POSITIONS = (
     ),
     idea("numbers-of-the-tile/of-the-visit", at(_numbered_tiles), at(_in_order_of_visits)),
     idea("same-mask-in-every-head", at(lambda _, s, head, i, j: i * s.n_k + j)),
-    idea("seed-of-the-head", with_factors(seeded_by_head)),
     idea(
         "offset-transposed",
         at(lambda _, s, head, i, j: (head * s.n_k + j) * s.n_q + i),
@@ -108,13 +84,10 @@ POSITIONS = (
         at(lambda _, s, head, i, j: (head * s.Br + i) * s.n_k + j),
     ),
     idea("offset-in-32-bits", with_factors(in_32_bits)),
-    idea("seed-ignored", *(seeded(lambda seed, fixed=fixed: fixed) for fixed in SEEDS)),  # type: ignore[misc]
-    idea("other-rounds", *(in_rounds(rounds) for rounds in (6, 7, 8))),
     idea("seed-cut", seeded(lambda seed: seed & 0xFFFFFFFF), seeded(lambda seed: int(np.int64(seed).astype(np.int32)))),
 )
 
 KEPT = (
-    idea("no-dropout", from_numbers(lambda r, p: np.ones(r.shape))),
     idea("kept-not-scaled-up", from_numbers(lambda r, p: np.greater_equal(r, p) * 1.0)),
     idea("scaled-by-another-factor", from_numbers(lambda r, p: np.greater_equal(r, p) * (1 - p))),
     idea("scaled-by-another-factor/by-p", from_numbers(lambda r, p: np.greater_equal(r, p) * (1 / p if p else np.inf))),
@@ -124,13 +97,6 @@ KEPT = (
         from_numbers(lambda r, p: scaled(np.less(r, p), p)),
         from_numbers(lambda r, p: np.less(r, p) * 1.0),
     ),
-    idea(
-        "p-taken-for-what-is-kept",
-        from_numbers(lambda r, p: np.less(r, p) * (1 / p if p else np.inf)),
-        from_numbers(lambda r, p: np.greater_equal(r, 1 - p) * (1 / p if p else np.inf)),
-        from_numbers(lambda r, p: np.greater_equal(r, 1 - p) / (1 - p)),
-    ),
-    idea("kept-from-the-other-end", from_numbers(lambda r, p: scaled(np.less(r, np.float32(1) - np.float32(p)), p))),
     idea("kept-above-p-only", from_numbers(lambda r, p: scaled(np.greater(r, p), p))),
 )
 
@@ -141,13 +107,6 @@ FORWARD = (
         from_exponentials(_only_kept),
         from_exponentials(_kept_and_scaled),
     ),
-    idea(
-        "dropout-on-the-scores",
-        _of_scores(lambda case: scores(case) * factors(case)),
-        _of_scores(lambda case: np.where(factors(case) > 0, scores(case), 0.0)),
-    ),
-    idea("lse-of-what-is-kept", _lse_is("scaled"), _lse_is("plain")),
-    idea("dropout-on-the-output", Writes(dropped_output)),
 )
 
 BACKWARD = (
@@ -168,7 +127,5 @@ BACKWARD = (
     idea(
         "whole-tiles-only", queries_left_out(lambda case: shape_of(case).n_q // shape_of(case).Br * shape_of(case).Br)
     ),
-    idea("causal-loop", as_if_causal(lambda start, offset, Br, Bc: max(0, start - offset) // Br * Br)),
-    idea("causal-mask", as_if_causal(None)),
 )
 DROPOUT = (*KEPT, *POSITIONS, *FORWARD, *BACKWARD)

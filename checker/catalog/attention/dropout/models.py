@@ -6,13 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from checker.box.protocol import philox
 from checker.catalog.attention.backward.gradients import gradients
-from checker.catalog.attention.backward.models import First, begun_late
 from checker.catalog.attention.dropped import drawn, factors, heads_of, numbers, offsets, probability, scaled
 from checker.catalog.attention.forward.models import Outputs, with_lse
 from checker.catalog.attention.launch import Shape, shape_of, wide, writes
-from checker.catalog.attention.reference import scores, visible
+from checker.catalog.attention.reference import scores
 from checker.catalog.numbers import exp32
 from checker.course.case import Array, Case
 from checker.course.misconception import Writes
@@ -108,11 +106,6 @@ def seeded(seed: Callable[[int], int]) -> Writes:
     return with_factors(lambda case: _kept(case, numbers(seed(int(case.scalars["seed"])), offsets(case))))
 
 
-def in_rounds(rounds: int) -> Writes:
-    """Either kernel, with so many rounds of Philox."""
-    return with_factors(lambda case: _kept(case, philox.rand(int(case.scalars["seed"]), offsets(case), rounds)))
-
-
 def seeded_by_head(case: Case, row: int = 0) -> Array:
     """Z of a kernel that adds the head to the seed, and counts positions in a head, in rows of n_k numbers or `row`."""
     shape = shape_of(case)
@@ -121,35 +114,9 @@ def seeded_by_head(case: Case, row: int = 0) -> Array:
     return np.concatenate([_kept(case, numbers(seed + head, in_head)) for head in heads_of(case)])
 
 
-def dropped_output(case: Case) -> Outputs:
-    """O of a forward kernel that drops entries of O, and none of P."""
-    if not is_forward(case):
-        return {}
-    shape = shape_of(case)
-    head, i = np.array(heads_of(case), np.int64)[:, None, None], np.arange(shape.n_q)[:, None]
-    where = (head * shape.n_q + i) * shape.D + np.arange(shape.D)
-    m, e = exponentials(case)
-    l = e.sum(axis=-1, keepdims=True)
-    o = e @ wide(case, "v") / l
-    made = with_lse(m, l, o * _kept(case, numbers(int(case.scalars["seed"]), where)))
-    return {name: made[name] for name in ("o_ptr", "lse_ptr")}
-
-
 def in_32_bits(case: Case) -> Array:
     """Z of a kernel whose offsets are cut to 32 bits."""
     return _kept(case, numbers(int(case.scalars["seed"]), offsets(case) & 0xFFFFFFFF))
-
-
-def scores_times(case: Case, other: Array) -> Outputs:
-    """What attention of other scores writes, without dropout of its weights."""
-    if not is_forward(case):
-        return {}
-    m = other.max(axis=-1, keepdims=True)
-    with np.errstate(all="ignore"):
-        e = exp32(other - m)
-        l = e.sum(axis=-1, keepdims=True)
-        made = with_lse(m, l, e @ wide(case, "v") / l)
-    return {name: made[name] for name in ("o_ptr", "lse_ptr")}
 
 
 def queries_left_out(count: Callable[[Case], int]) -> Writes:
@@ -160,20 +127,6 @@ def queries_left_out(count: Callable[[Case], int]) -> Writes:
             return {}
         g, seen = gradients(case), np.arange(shape_of(case).n_q)[:, None] < count(case)
         return _collected(case, np.where(seen, g.p * factors(case), 0.0), np.where(seen, g.ds, 0.0))
-
-    return Writes(outputs)
-
-
-def as_if_causal(first: First | None) -> Writes:
-    """dK and dV where later keys are hidden; `first`: where only the loop begins as if they were."""
-
-    def outputs(case: Case) -> Outputs:
-        if is_forward(case):
-            return {}
-        g, shape = gradients(case), shape_of(case)
-        seen = visible(shape.n_q, shape.n_k, causal=True)
-        p, ds = (np.where(seen, x, 0.0) if first is None else begun_late(case, x, first) for x in (g.p, g.ds))
-        return _collected(case, p * factors(case), ds)
 
     return Writes(outputs)
 

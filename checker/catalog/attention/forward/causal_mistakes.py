@@ -14,7 +14,7 @@ from checker.catalog.attention.launch import shape_of
 from checker.catalog.attention.reference import has_keys, is_causal, offset, scores, sees, visible
 from checker.catalog.lines import loop_end, loop_end_without_mask
 from checker.course.case import Array, Case, Role
-from checker.course.misconception import Load, Unwritten, Writes
+from checker.course.misconception import Unwritten, Writes
 from checker.course.words import Ideas
 
 idea = Ideas(__file__)
@@ -130,25 +130,6 @@ def _unasked(ending_only: bool) -> Writes:
     )
 
 
-def _mask_on_the_load(s: Array, v: Array, case: Case) -> Outputs:
-    """Return the outputs of full launches where keys that a causal mask hides from a tile of queries are loaded as 0.
-
-    s has shape (heads, n_q, n_k), v (heads, n_k, D).
-    """
-    if is_causal(case):
-        return {}
-    shape = shape_of(case)
-    last = (np.arange(shape.n_q) // shape.Br + 1) * shape.Br - 1 + offset(case)
-    loaded = np.arange(shape.n_k) <= last[:, None]
-    s = np.where(loaded | np.isinf(s), s, 0.0)
-    m = s.max(axis=-1, keepdims=True)
-    e = np.exp(s - np.where(np.isinf(m), 0.0, m))
-    made = dict(attention(s, v))
-    l = e.sum(axis=-1, keepdims=True)
-    made["o_ptr"] = (np.where(loaded, e, 0.0) @ v) / np.where(l == 0, 1.0, l)
-    return made
-
-
 def _tiles_without_keys(case: Case) -> Outputs:
     """Return the elements in tiles of queries without keys, left unwritten by a program that returns early."""
     shape = shape_of(case)
@@ -217,8 +198,6 @@ def _mean(v: Array, case: Case) -> Array:
 
 
 UNASKED = {  # by key of the idea
-    "causal-unasked": _unasked(ending_only=False),
-    "causal-unasked/end": _unasked(ending_only=True),
 }
 CAUSAL = (
     RETURNED_EARLY,
@@ -233,7 +212,6 @@ CAUSAL = (
     *(idea("loop-ends-too-early/several", _ending_early(n), early=str(n)) for n in range(2, 5)),
     idea("loop-ends-too-early/full", _ending_early_without_mask(1)),
     *(idea("loop-ends-too-early/full-several", _ending_early_without_mask(n), early=str(n)) for n in range(2, 5)),
-    idea("causal-mask-on-the-load", from_scores(_mask_on_the_load).at(Load.LAST)),
     idea("causal-off-by-one", _masked(lambda t: t.k <= t.q + t.off - 1, skipping=False)),
     idea("causal-off-by-one/future", *_in_both_loops(lambda t: t.off + 1)),
     idea("loop-ends-too-early/without-offset", _ending(lambda t: t.q0 + t.Br)),
@@ -241,10 +219,6 @@ CAUSAL = (
     idea("loop-ends-too-early/after-first-query", _ending(lambda t: t.q0 + 1 + t.off)),
     idea("loop-ends-too-early/by-bc", _ending(lambda t: t.q0 + t.Bc + t.off)),
     idea("loop-ends-too-early/rounded-down", _ending(lambda t: np.minimum(t.n_k, t.q0 + t.Br + t.off) // t.Bc * t.Bc)),
-    idea("causal-mask-by-tile", _masked(lambda t: t.k0 <= t.q + t.off)),
-    idea("causal-mask-by-tile/last-query", _masked(lambda t: t.k <= t.q0 + t.Br - 1 + t.off)),
-    idea("causal-mask-by-tile/first-query", _masked(lambda t: t.k <= t.q0 + t.off)),
-    idea("causal-mask-by-tile/from-the-tile", _masked(lambda t: t.k <= t.q % t.Br + t.off)),
     idea(
         "causal-tile-not-masked",
         _unmasked_but_in(lambda t: t.k0 + t.Bc > t.q0),

@@ -14,14 +14,12 @@ from checker.catalog.attention.forward.models import (
     attention,
     from_scores,
     in_whole_tiles,
-    of_scores,
     one,
     reduced,
     tiles,
     with_lse,
 )
 from checker.catalog.attention.launch import shape_of
-from checker.catalog.attention.reference import scores
 from checker.catalog.lines import inverse_factor
 from checker.catalog.numbers import exp32
 from checker.course.case import Array, Case
@@ -86,24 +84,6 @@ def _visit(
     return step
 
 
-def _old_part(factor: Callable[[Array, Array, Array], Array]) -> Step:
-    """Lines 11 and 12 with `factor(l, a, b)` for the old part of both l and O."""
-
-    def step(o: Array, l: Array, a: Array, b: Array, l_j: Array, pv: Array) -> tuple[Array, Array]:
-        old = factor(l, a, b)
-        l_new = old + b * l_j
-        return (old * o + b * pv) / l_new, l_new
-
-    return step
-
-
-def _beginning_at_the_keys(case: Case) -> Outputs:
-    """Queries see the tiles of keys that begin at their own number, or before it."""
-    shape = shape_of(case)
-    first = np.arange(shape.n_k) // shape.Bc * shape.Bc
-    return of_scores(case, scores(case), np.arange(shape.n_q)[:, None] >= first[None, :])
-
-
 def _queries_past_n_k(case: Case) -> dict[str, Array]:
     """Queries in tiles that a loop to n_k does not visit."""
     shape = shape_of(case)
@@ -134,11 +114,6 @@ def _lse_kept(s: Array, v: Array, case: Case) -> Outputs:
     return {"o_ptr": made["o_ptr"], "l_ptr": one(made["l_ptr"]), "m_ptr": made["lse_ptr"]}
 
 
-def _added_as_it_is(new: Callable[[Array], Array]) -> Step:
-    """The old O unchanged, and the new part divided by the new l."""
-    return lambda o, l, a, b, l_j, pv: (o + new(b) * pv / (a * l + b * l_j), a * l + b * l_j)
-
-
 # Numbers are those of the lesson's table: the scores 1 3 | 2 5 of one query, and the values 10 20 | 30 40.
 VISITS = (
     idea(
@@ -153,24 +128,15 @@ VISITS = (
         visits(_visit(new_l=_inverse)).at(inverse_factor),
     ),
     idea("accumulator-overwritten", visits(_visit(old_o=lambda l, a: 0.0 * l))),
-    idea("sum-of-last-tile", visits(_visit(old_l=lambda a: 0.0 * a))),
-    idea("old-part-not-rescaled", *(visits(_added_as_it_is(new)) for new in (_once, one))),
     idea("divided-twice", visits(_visit(divided=_squared))),
     idea("multiplied-by-the-sum", visits(_visit(divided=_inverse))),
     *of_p(partial(visits, _visit()), "mij", "the factors exp(mi - mi_new) and m itself"),
     idea("max-of-last-tile", visits(_visit(), top=lambda m, m_tile: m_tile)),
     idea(
-        "old-l-left-out",
-        visits(_old_part(lambda l, a, b: a)),
-        visits(lambda o, l, a, b, l_j, pv: ((l * a * o + b * pv) / (a + b * l_j), a + b * l_j)),
-    ),
-    idea("rescaled-to-the-tile-maximum", visits(_old_part(lambda l, a, b: a / b * l))),
-    idea(
         "old-state-stored",
         visits(lambda o, l, a, b, l_j, pv: ((l * a * o + b * pv) / (a * l + b * l_j), l)).at(stores_to("l_ptr")),
     ),
     idea("tile-maximum-stored", visits(_visit(), kept_m=lambda m_new, m_tile, l: m_tile).at(stores_to("m_ptr"))),
-    idea("queries-from-start-k", Writes(_beginning_at_the_keys)),
     idea("loop-to-another-end", Unwritten(_queries_past_n_k)),
     idea("m-keeps-lse", from_scores(_lse_kept).at(stores_to("m_ptr"))),
     idea(
@@ -186,12 +152,10 @@ VISITS = (
     idea("new-part-rescaled-twice", visits(_visit(new_l=_squared, new_o=_squared))),
     idea("new-part-rescaled-twice/sum", visits(_visit(new_l=_squared, new_o=_once))),
     idea("new-part-rescaled-twice/product", visits(_visit(new_l=_once, new_o=_squared))),
-    idea("old-part-not-rescaled/grown-maximum", visits(_visit(old_o=lambda l, a: l))),
     idea("denominator-not-rescaled", visits(_visit(old_l=one))),
     idea("denominator-not-rescaled/with-o", visits(_visit(old_l=one, old_o=lambda l, a: l))),
     idea("not-divided", visits(lambda o, l, a, b, l_j, pv: (a * o + b * pv, a * l + b * l_j))),
     idea("not-divided/by-its-own", visits(_visit(divided=one))),
-    idea("divided-by-the-tile-sum", visits(lambda o, l, a, b, l_j, pv: ((l * a * o + b * pv) / l_j, a * l + b * l_j))),
     idea("divided-by-the-old-l", visits(lambda o, l, a, b, l_j, pv: ((l * a * o + b * pv) / l, a * l + b * l_j))),
     idea(
         "divided-by-the-old-l/guarded",

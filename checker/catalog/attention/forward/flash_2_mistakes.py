@@ -183,7 +183,6 @@ ACCUMULATION = (
     idea("rescaled-by-the-inverse", running(old_o=inverse, old_l=_same).at(inverse_factor, needed=True)),
     idea("rescaled-by-the-inverse/normaliser", running(old_o=_same, old_l=inverse).at(inverse_factor, needed=True)),
     idea("accumulator-overwritten", running(old_o=lambda a: 0.0 * a)),
-    idea("sum-of-last-tile", running(old_l=lambda a: 0.0 * a)),
     *of_p(running, "mi_new", "the factor exp(mi - mi_new), and mi in LSE,"),
     idea(
         "maximum-starts-too-high",
@@ -270,7 +269,6 @@ _OF_M_AND_L = (
     idea("lse-without-log", lse_instead(lambda m, l: m + l)),
     idea("lse-is-the-normaliser", lse_instead(lambda m, l: l)),
     idea("lse-is-the-max", lse_instead(lambda m, l: m)),
-    idea("lse-of-the-sum", lse_instead(lambda m, l: np.log(m + l))),
     idea("lse-of-hidden-rows", lse_instead(lambda m, l: np.where(l == 0, 0.0, m + np.log(np.where(l == 0, 1.0, l))))),
     *(idea(key, lse_instead(lse)) for key, lse in OTHER_BASES.items()),
 )

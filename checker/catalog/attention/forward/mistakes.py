@@ -8,8 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from checker.catalog.attention.bounds import looked_at, transposed
-from checker.catalog.attention.dropped import dropped
+from checker.catalog.attention.bounds import looked_at
 from checker.catalog.attention.forward.models import (
     Outputs,
     attention,
@@ -21,9 +20,9 @@ from checker.catalog.attention.forward.models import (
     without_max,
 )
 from checker.catalog.attention.launch import shape_of, wide, writes
-from checker.catalog.attention.reference import bias, is_causal, scaled_products, scores, sees
-from checker.catalog.lines import exponential_of_scores, k_of_minus_infinity, keys_as_rows, reduced_along_0, unshifted
-from checker.catalog.numbers import FINITE, LOG2_E, exp32, rounded
+from checker.catalog.attention.reference import bias, is_causal, scores, sees
+from checker.catalog.lines import exponential_of_scores, keys_as_rows, unshifted
+from checker.catalog.numbers import LOG2_E, exp32, rounded
 from checker.course.case import Array, Case
 from checker.course.misconception import Misconception, Raises, Unwritten, Writes
 from checker.course.text import products_of
@@ -128,38 +127,10 @@ def _keys_and_values_exchanged(case: Case) -> Outputs:
     return of_scores(case, s, sees(case), wide(case, "k"))
 
 
-def _divided_by_lse(s: Array, v: Array, case: Case) -> Outputs:
-    made = dict(attention(s, v, case))
-    l, lse = made["l_ptr"][..., None], made["lse_ptr"][..., None]
-    made["o_ptr"] = made["o_ptr"] * l / np.where(l == 0, 1.0, lse)
-    return made
-
-
 def _keys_up_to_n_q(case: Case) -> Array:
     """Keys in the tiles that a loop to n_q visits."""
     shape = shape_of(case)
     return np.asarray(np.arange(shape.n_k) < -(-shape.n_q // shape.Bc) * shape.Bc)
-
-
-def _k_filled(value: float) -> Writes:
-    """K past the last key is loaded as this number, and no score is hidden: it is multiplied with each query."""
-
-    def formula(s: Array, v: Array, case: Case) -> Outputs:
-        past = -s.shape[-1] % shape_of(case).Bc
-        if not past or is_causal(case):
-            return {}
-        filled = case.tensors["k_ptr"].values.dtype.type(value)
-        products = (wide(case, "q").astype(np.float32) * np.float32(filled)).astype(np.float64)
-        extra = float(case.scalars["scale"]) * products.sum(axis=-1, keepdims=True)
-        if np.isfinite(value) and not np.isfinite(extra).all():  # where it overflows, NaN says nothing of it
-            return {}
-        s, (_, v) = np.concatenate([s, np.repeat(extra, past, axis=-1)], axis=-1), padded(s, v, case)
-        m = s.max(axis=-1, keepdims=True)
-        e = exp32(s - m)
-        l = e.sum(axis=-1, keepdims=True)
-        return {"o_ptr": (dropped(case, e) @ v) / l, "l_ptr": l[..., 0], "lse_ptr": (m + np.log(l))[..., 0]}
-
-    return from_scores(formula)
 
 
 def vector_for_o(of: str) -> Writes:
@@ -217,14 +188,11 @@ VECTORS = {"l": "the normaliser", "m": "the maximum", "lse": "LSE"}
 # Wrong ideas about scores and keys that any forward kernel can have. Numbers are those of the lessons' example: the
 # scores 1 3 | 2 5 of one query, and the values 10 20 | 30 40.
 SCORES = (
-    idea("v-from-k", from_scores(lambda s, v, case: attention(s, wide(case, "k"), case))),
-    idea("sign-reversed", Writes(lambda case: of_scores(case, rescaled(scores(case), case, -1.0), sees(case)))),
     idea("scores-in-half", Writes(lambda case: of_scores(case, rounded(scores(case)), sees(case))).at(Q_K)),
     idea("scale-on-the-output", from_scores(_scaled_output).at(Q_K)),
     idea("keys-compared-with-n-q", from_scores(_other_length)),
     idea("scale-missing", _scaled(lambda scale, d: 1 / scale)),
     idea("scale-twice", _scaled(lambda scale, d: scale)),
-    idea("scale-inverted", _scaled(lambda scale, d: 1 / scale**2)),
     idea("scale-assumed", _scaled(lambda scale, d: 1 / (scale * np.sqrt(d)))),
     *scaled_in_half(lambda s: Writes(lambda case: of_scores(case, s(case), sees(case)))),
     idea("keys-behind-the-end-counted", from_scores(lambda s, v, case: attention(*padded(s, v, case), case))),
@@ -233,10 +201,6 @@ SCORES = (
     idea("last-keys-only", from_scores(_last_tile)),
     idea("whole-tiles-only", from_scores(_whole), from_scores(_whole_seen)),
     idea("whole-tiles-only/unwritten", Unwritten(_without_whole_tiles)),
-    idea(
-        "scores-transposed",
-        Writes(lambda case: of_scores(case, transposed(case, scaled_products(case)) + bias(case), sees(case))),
-    ),
     idea("only-one-head", from_scores(_of_head_0)),
     idea("only-one-head/k-and-v", Writes(lambda case: _with_keys_of_head_0(case))),
     idea("only-one-head/v", Writes(lambda case: _with_keys_of_head_0(case, "v"))),
@@ -244,16 +208,9 @@ SCORES = (
     idea("keys-and-values-exchanged", Writes(_keys_and_values_exchanged)),
     idea("k-not-transposed", Raises(_SIDES_OF_DOT, Q_K)),
     idea("dot-shapes-do-not-fit", Raises(_SIDES_OF_DOT, Q_K_V)),
-    idea("reduced-over-queries", Raises(_SHAPES, reduced_along_0)),
     idea("keys-hidden-by-rows", Raises(_SHAPES, keys_as_rows)),
-    idea("lse-as-the-normaliser", from_scores(_divided_by_lse)),
     idea("loop-to-another-end", from_scores(_up_to_n_q)),
     idea("loop-to-another-end/o", from_scores(_o_up_to_n_q)),
     *(idea("vector-for-o", vector_for_o(f"{name}_ptr"), vector=said) for name, said in VECTORS.items()),
     # The last ones: of another kernel that makes NaN of all tails, something else may be known.
-    idea(
-        "k-filled-with-infinity",
-        _k_filled(-np.inf).at(k_of_minus_infinity, needed=True),
-        *(_k_filled(value) for value in FINITE),
-    ),
 )

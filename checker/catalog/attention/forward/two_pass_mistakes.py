@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from checker.catalog.attention.forward.mistakes import of_p
-from checker.catalog.attention.forward.models import from_scores, one
+from checker.catalog.attention.forward.models import one
 from checker.catalog.attention.forward.two_pass_models import (
     passes,
-    reduced_over_queries,
     scores_with_tail,
     three_passes,
     unscaled_scores,
@@ -26,8 +25,6 @@ PASSES = (
     idea("keys-read-three-times", Moves(three_passes, products_too=True)),
     idea("rescaled-by-the-inverse", passes(old_l=lambda a: 1 / a).at(inverse_factor, needed=True)),
     idea("accumulator-overwritten", passes(kept=0.0)),
-    idea("sum-of-last-tile", passes(old_l=lambda a: 0.0 * a)),
-    idea("sum-of-last-tile/both", passes(old_l=lambda a: 0.0 * a, top=lambda m, m_tile: m_tile)),
     *of_p(passes, "mi", "the factors exp(mi - mi_new)"),
     idea(
         "maximum-starts-too-high",
@@ -37,15 +34,6 @@ PASSES = (
     idea("max-of-last-tile", passes(top=lambda m, m_tile: m_tile).at(maximum)),
     idea("max-of-last-tile/pass-2", passes(weights=lambda t: exp32(t.s - t.last_m) / t.l)),
     idea("max-not-kept", passes(kept_m=lambda m, m_new: m)),
-    idea("keys-not-advanced", passes(stale=-1)),
-    idea("keys-not-advanced/first", passes(stale=0)),
-    idea("l-in-the-exponent", passes(weights=lambda t: exp32(t.s - t.m - t.l))),
-    idea("own-maximum-in-pass-2", passes(weights=lambda t: t.own / t.l)),
-    idea("own-maximum-in-pass-2/running", passes(weights=lambda t: exp32(t.s - t.top) / t.l)),
-    idea(
-        "max-missing-in-one-pass", passes(p=lambda s, m: exp32(s), old_l=one, weights=lambda t: exp32(t.s - t.m) / t.l)
-    ),
-    idea("max-missing-in-one-pass/pass-2", passes(weights=lambda t: exp32(t.s) / t.l)),
     idea("scale-in-one-pass", passes(first=unscaled_scores)),
     idea("scale-in-one-pass/pass-2", passes(second=unscaled_scores)),
     idea("tail-hidden-in-one-pass", passes(second=scores_with_tail)),
@@ -57,15 +45,9 @@ PASSES = (
         passes(weights=lambda t: t.own / t.own.sum(axis=-1, keepdims=True)),
         passes(weights=lambda t: exp32(t.s - t.m) / exp32(t.s - t.m).sum(axis=-1, keepdims=True)),
     ),
-    idea(
-        "divided-by-a-running-sum",
-        passes(weights=lambda t: exp32(t.s - t.m) / t.seen),
-        passes(weights=lambda t: exp32(t.s - t.m) / (t.l + t.seen)),
-    ),
     idea("normaliser-counted-twice", passes(last=lambda o, l: o / 2)),
     idea("divided-at-every-step", passes(weights=lambda t: exp32(t.s - t.m), each=lambda o, l: o / l)),
     idea("divided-twice", passes(last=lambda o, l: o / l)),
     idea("multiplied-by-the-sum", passes(weights=lambda t: exp32(t.s - t.m) * t.l)),
     idea("not-divided", passes(weights=lambda t: exp32(t.s - t.m))),
-    idea("reduced-over-queries", from_scores(reduced_over_queries)),
 )

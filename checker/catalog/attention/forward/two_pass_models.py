@@ -118,26 +118,6 @@ def passes(
     return from_scores(formula)
 
 
-def reduced_over_queries(s: Array, v: Array, case: Case) -> Outputs:
-    """Maximum and sum of each column of a tile of scores, laid along its rows; only square tiles let that pass."""
-    shape = shape_of(case)
-    if shape.Br != shape.Bc:
-        return {}
-    count = s.shape[1]
-    s, v = padded(in_whole_tiles(s, case), v, case)
-    s[..., shape.n_k :] = -np.inf
-    o = []
-    for start in range(0, s.shape[1], shape.Br):
-        rows = s[:, start : start + shape.Br]
-        l = np.zeros((len(s), shape.Br, 1))
-        m = np.full_like(l, -np.inf)
-        for s_j, _ in tiles(rows, v, case):
-            m_new = np.maximum(m, s_j.max(axis=1)[..., None])
-            l, m = exp32(m - m_new) * l + exp32(s_j - m_new).sum(axis=1)[..., None], m_new
-        o.append((exp32(rows - m) / l) @ v)
-    return {"o_ptr": np.concatenate(o, axis=1)[:, :count]}
-
-
 def three_passes(case: Case, moved: Mapping[str, Traffic]) -> bool:
     """K is read three times as often as one pass does, V once."""
     once = shape_of(case).tr * case.tensors["k_ptr"].values.size

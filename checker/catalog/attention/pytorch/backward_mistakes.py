@@ -51,16 +51,9 @@ TAKING_TOO_MUCH = (
 
 OF_DELTA_AND_DS = (
     _idea("delta-missing"),
-    _idea("delta-added"),
     _idea("delta-outside-the-product", *_of("delta-outside-the-product"), models.DELTA_OUTSIDE),
-    _idea("delta-of-the-output", models.DELTA_OF_O),
-    _idea("delta-of-the-gradient/squared", models.DELTA_OF_DO),
-    _idea("delta-of-the-gradient", models.DELTA_WITHOUT_O),
-    _idea("delta-of-the-queries", models.DELTA_OF_Q),
-    _idea("delta-is-a-mean", models.DELTA_OF_MEAN),
     _idea("delta-of-one-tile"),
     _idea("reduced-over-everything", *models.DELTA_OF_EVERYTHING),
-    _idea("ds-without-p"),
     *(_idea(f"dp-scaled{end}", *models.DP_SCALED[again]) for end, again in (("", True), ("/in-its-place", False))),
     *(
         idea(f"wrong-operand/dp-{place.lower()}", as_in_kernels(dp_from(one, other), "dq", "dk"), operand=what)
@@ -69,29 +62,19 @@ OF_DELTA_AND_DS = (
 )
 
 OF_P = (
-    _idea("lse-missing"),
-    _idea("tile-max-for-lse"),
     _idea("softmax-of-each-tile", *models.SOFTMAX_OF_EACH_TILE),
     _idea("scores-not-scaled"),
-    _idea("scores-scaled-twice", models.SCALED_TWICE),
-    _idea("sign-reversed"),
     _idea("base-two"),
     _idea("k-not-transposed", models.RESHAPED_K),
     _idea("mask-forgotten", *models.NO_MASK),
     _idea("mask-only-in-ds", *models.MASK_ONLY_IN_DS),
-    _idea("hidden-scores-zero", models.HIDDEN_AS_ZERO),
-    _idea("mask-of-each-tile", *models.MASK_OF_EACH_TILE),
-    _idea("mask-of-each-tile/keys", *models.KEYS_FROM_ZERO),
-    _idea("mask-of-each-tile/queries", *models.QUERIES_FROM_ZERO),
     _idea("causal-offset-reversed", *models.OFFSET_REVERSED),
     _idea("causal-top-left", *models.TOP_LEFT),
-    _idea("causal-unasked", *models.UNASKED),
     _idea("causal-tile-not-masked", *models.ONE_TILE_MASKED),
     _idea("causal-off-by-one", *models.ONE_TOO_FEW),
     _idea("causal-off-by-one/future", *models.ONE_TOO_MANY),
     _idea("causal-upside-down", *_of("causal-upside-down", causal=True)),
     _idea("hidden-rows-nan"),
-    _idea("mask-multiplied"),
 )
 
 OF_GRADIENTS = (
@@ -101,7 +84,6 @@ OF_GRADIENTS = (
     idea("accumulator-not-reset/dk", models.NOT_RESET["dk"]),
     idea("accumulator-not-reset/dv", models.NOT_RESET["dv"]),
     *(idea(f"tile-transposed/{name}", models.TRANSPOSED[name]) for name in ("dv", "dk", "dq")),
-    *(idea(f"tile-reshaped/{name}", models.RESHAPED[name]) for name in ("dv", "dk")),
     *(idea(f"scale-missing/{name}", models.scaled(lambda scale: 1 / scale, name)) for name in ("dq", "dk")),
     *(idea(f"scale-twice/{name}", models.scaled(lambda scale: scale, name)) for name in ("dq", "dk")),
     idea("scale-on-dv", models.scaled(lambda scale: scale, "dv")),

@@ -60,11 +60,6 @@ def _of_tiles_of_queries(o: Array, do: Array, case: Case) -> Array:
     return np.repeat(sums, block)[: len(rows), None]
 
 
-DELTA_OF_O = _with_delta(lambda o, do, case: (o * o).sum(axis=-1, keepdims=True))
-DELTA_OF_DO = _with_delta(lambda o, do, case: (do * do).sum(axis=-1, keepdims=True))
-DELTA_WITHOUT_O = _with_delta(lambda o, do, case: do.sum(axis=-1, keepdims=True))
-DELTA_OF_MEAN = _with_delta(lambda o, do, case: (o * do).mean(axis=-1, keepdims=True))
-DELTA_OF_Q = _with_delta(lambda o, do, case: (do * wide(case, "q")).sum(axis=-1, keepdims=True))
 DELTA_OF_EVERYTHING = (
     _with_delta(lambda o, do, case: np.asarray((o * do).sum())),
     _with_delta(_of_tiles_of_queries),
@@ -121,10 +116,6 @@ SOFTMAX_OF_EACH_TILE = tuple(
     as_in_kernels(from_p(partial(tile_softmax, hidden_too=hidden_too))) for hidden_too in (False, True)
 )
 RESHAPED_K = as_in_kernels(from_p(lambda case: p_of(case, reshaped_k(case), lse_of(case), sees(case))))
-SCALED_TWICE = as_in_kernels(
-    from_p(lambda case: p_of(case, float(case.scalars["scale"]) * scores(case), lse_of(case), sees(case)))
-)
-
 # Tiles that are not there, or lie the wrong way round.
 
 

@@ -108,35 +108,6 @@ def _sum_of_softmaxes(s: Array, _: Array) -> Array:
     return np.asarray(e / e.sum(axis=-1, keepdims=True))
 
 
-def _state_across_keys(what: str) -> Callable[[Array, Array, Case], Outputs]:
-    """The maximum or the sum of a tile is one number for each key: a row meets what belongs to columns.
-
-    PyTorch accepts that if a tile has as many keys as a row has dimensions; of other calls nothing is said.
-    """
-
-    def formula(s: Array, v: Array, case: Case) -> Outputs:
-        of, d = shape_of(case), v.shape[-1]
-        if of.Bc != d or of.n_k % d or np.isinf(s).all(axis=1).any():
-            return {}
-        made: dict[str, list[Array]] = {"o_ptr": [], "lse_ptr": []}
-        for start in range(0, of.n_q, of.Br):
-            rows, seen = s[:, start : start + of.Br], looked_at(case)[start]
-            o, l = (np.zeros((*rows.shape[:2], width)) for width in (d, 1))
-            m = np.full_like(l, -np.inf)
-            for s_j, v_j in tiles(rows[..., seen], v[:, seen], case):
-                m_new = np.maximum(m, s_j.max(axis=1 if what == "maximum" else 2, keepdims=True))
-                shift = np.where(np.isinf(m_new), 0.0, m_new)
-                p, a = exp32(s_j - shift), exp32(m - shift)
-                l = a * l + p.sum(axis=1 if what == "sum" else 2, keepdims=True)
-                o, m = a * o + p @ v_j, m_new
-            l = np.where(l == 0, 1.0, l)  # of queries that look at no key
-            made["o_ptr"].append(o / l)
-            made["lse_ptr"].append((m + np.log(l))[..., 0])
-        return {name: np.concatenate(parts, axis=1) for name, parts in made.items()}
-
-    return formula
-
-
 def _lse_of_last_tile(s: Array, v: Array, case: Case) -> Outputs:
     """The right O, and the logarithm of the last tile's sum."""
     last = np.arange(s.shape[-1]) // shape_of(case).Bc == last_looked_at(case)[:, None]
@@ -193,7 +164,6 @@ INVERSE_FACTORS = tuple(
     for sign in (running(old_o=inverse, old_l=inverse), running(old_o=inverse), running(old_l=inverse))
 )
 SUM_OF_SOFTMAXES = as_in_the_family(running(p=_sum_of_softmaxes))
-STATE_ACROSS_KEYS = tuple(as_in_the_family(from_scores(_state_across_keys(what))) for what in ("maximum", "sum"))
 LSE_OF_LAST_TILE = as_in_the_family(from_scores(_lse_of_last_tile))
 MAXIMUM_FORGOTTEN = as_in_the_family(from_scores(_maximum_forgotten))
 EPSILON = tuple(as_in_the_family(running(last=partial(np.add, 10.0**-digits))) for digits in range(2, 6))
