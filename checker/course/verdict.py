@@ -135,7 +135,7 @@ class Differs:
             loop = f"Iteration {self.iteration} of the loop in line {at}"
             return f"{loop} leaves {self.element} {self.yours}; in the solution it is {self.right}."
         if self.what == "loop":
-            return f"The loop in line {at} makes {self.yours} iterations; in the solution it makes {self.right}."
+            return f"Iterations of the loop in line {at}: {self.yours}; in the solution: {self.right}."
         if self.what == "stored":
             return f"Line {at} stores {self.element} as {self.yours}; in the solution it is {self.right}."
         named = f"program {program[0] if len(program) == 1 else program}"

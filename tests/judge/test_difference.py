@@ -71,17 +71,17 @@ SAID = {
     ),
     "a loop in PyTorch": (
         ("a2", "else n_k\n", "else n_k - Bc\n"),
-        r"The loop in line \d+ makes 1 iterations; in the solution it makes 2\.",
+        r"Iterations of the loop in line \d+: 1; in the solution: 2\.",
         "",
     ),
     "a loop with a store behind it": (
         ("a1", "range(0, k, Bk)", "range(0, k - Bk + 1, Bk)"),
-        r"The loop in line \d+ makes \d iterations; in the solution it makes \d\.",
+        r"Iterations of the loop in line \d+: \d; in the solution: \d\.",
         "",
     ),
     "a loop": (
         ("p2", "l = 0.0\n    for start in range(0,", "l = 0.0\n    for start in range(BLOCK_SIZE,"),
-        r"The loop in line \d+ makes 2 iterations; in the solution it makes 3\.",
+        r"Iterations of the loop in line \d+: 2; in the solution: 3\.",
         "",
     ),
 }

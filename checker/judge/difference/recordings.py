@@ -67,10 +67,15 @@ def _size(case: Case) -> int:
 
 
 def _kinds(case: Case) -> set[str]:
-    """Kinds that a launch stands for: properties that it proves, several heads, tiles with unequal sides."""
+    """Return the kinds that a launch stands for.
+
+    Properties that it proves, several heads, tiles with unequal sides, a causal mask of fewer queries than keys.
+    """
     sides = {value for value in case.constexprs.values() if not isinstance(value, bool) and value >= SIDE}
     several = {"heads"} if math.prod(case.grid[1:]) > 1 else set()
-    return {*case.proves, *several, *(["sides"] if len(sides) > 1 else [])} - {"traffic"}
+    fewer = bool(case.constexprs.get("CAUSAL")) and case.scalars["n_q"] < case.scalars["n_k"]
+    others = [kind for kind, is_so in (("sides", len(sides) > 1), ("fewer queries", fewer)) if is_so]
+    return {*case.proves, *several, *others} - {"traffic"}
 
 
 class _Blocks:
