@@ -4,8 +4,8 @@ What a test costs is CPU seconds of the process and of all that it starts. `cost
 that may take more than a moment, and for each puzzle that it is about; `make test-costs` alone writes that. A test of
 another function is cheap: so a new one always runs.
 
-The dear tests of a file are put in the order of a hash of their names, and cut into twelve slices of equal cost, or more
-if a slice were longer than `LONGEST`: so tests that try hundreds of kernels leave room for others. Which slice it
+The dear tests of a file are put in the order of a hash of their names, and cut into twelve slices of equal cost, or
+more if a slice were longer than `LONGEST`: so tests that try hundreds of kernels leave room for others. Which slice it
 is counts the commits. Where tests share what costs more than they do, such as a class that was graded, all tests of the
 file are dear, and their turn comes so much more rarely, with more of them. To the slices come tests of what has changed
 since the last push.
