@@ -5,7 +5,7 @@ It begins when the verdict is fixed: what it finds is words, and changes no poin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from checker.box.exchange import TooBusy
@@ -26,6 +26,7 @@ from checker.judge.evidence import Locator
 from checker.submission.extract import Program
 
 OF_VALUES = frozenset({Status.WRONG, Status.NOT_A_NUMBER})
+MOST_EARLIER = 4  # names without a partner that are tried before one that cures
 MOST_RIGHT = 2  # launches that are compared to tell style from mistakes
 Run = Callable[[str, list[Launch]], Mapping[int, LaunchResult]]  # a text and launches of it
 
@@ -79,15 +80,22 @@ def _telling(cases: list[Case], known: Mapping[int, bool]) -> list[Case]:
 
 
 def _proven(puzzle: Puzzle, program: Program, seen: Compared, run: Run) -> tuple[Compared, str]:
-    """The first name that, with the solution's values, makes the kernel right, or nothing; and what it is taken for.
+    """Return the first name that, with the solution's values, makes the kernel right, or nothing; and what is compared.
 
-    Each is tried in a process of its own, which gets the values of this one name.
+    Each is tried in a process of its own, which gets the values of this one name. First come names with a partner. If
+    one of them cures, names without a partner are tried that are assigned before it, because the fault may lie there.
     """
-    tried = [(seen, name) for name in seen.candidates]
-    tried += [(seen.joined(own, other), own) for own, other in seen.guesses[: max(0, MOST_TRIED - len(tried))]]
-    text = tapped(program.source, seen.case.kernel) if tried else ""
-    for joined, name in tried:
-        launch = replace(launch_of(seen.case, puzzle), given=joined.given(name))
-        if is_right(puzzle, seen.case, run(text, [launch]).get(0)):
-            return joined, name
-    return seen, ""
+    text = tapped(program.source, seen.case.kernel)
+
+    def cured(tried: Iterable[tuple[Compared, str]]) -> tuple[Compared, str] | None:
+        for joined, name in tried:
+            launch = replace(launch_of(seen.case, puzzle), given=joined.given(name))
+            if is_right(puzzle, seen.case, run(text, [launch]).get(0)):
+                return joined, name
+        return None
+
+    candidates = seen.candidates
+    first = cured((seen, name) for name in candidates)
+    most = MOST_EARLIER if first else max(0, MOST_TRIED - len(candidates))
+    guesses = seen.guesses_before(first[1] if first else None)[:most]
+    return cured((seen.joined(own, other), own) for own, other in guesses) or first or (seen, "")

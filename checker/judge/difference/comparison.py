@@ -17,7 +17,7 @@ from checker.course.case import Case
 from checker.course.puzzle import Puzzle
 from checker.course.text import Text
 from checker.judge.compare import wrong_elements
-from checker.judge.difference.events import Kind, Numbers, Programs, events_of, shape_of_loops
+from checker.judge.difference.events import Event, Kind, Numbers, Programs, events_of, shape_of_loops
 from checker.judge.difference.first import Difference, alike, differences, moved, paired, values
 from checker.judge.difference.recordings import Recorded
 from checker.judge.evidence import written_tensors
@@ -56,16 +56,26 @@ class Compared:
         )
         return [name for name in dict.fromkeys(one.name for one in self.every) if name in (*names, *exact)]
 
-    @property
-    def guesses(self) -> list[tuple[str, str]]:
-        """Names without a partner, yours and the solution's, that could be the same: only a proof can tell."""
-        own, other = (
-            dict.fromkeys(event.name for events in of.values() for event in events if event.kind is Kind.NAME)
-            for of in (self.yours, self.right.programs)
+    def guesses_before(self, name: str | None) -> list[tuple[str, str]]:
+        """Return names without a partner, yours and the solution's, that could be the same: only a proof can tell.
+
+        Those that get their values before `name`, or all of them; first come pairs that stand as far down in both.
+        """
+        first = _order(self.wrong, self.yours)[0]
+        own, other = _in_time(self.yours[first]), _in_time(self.right.programs[first])
+        own = own[: own.index(name)] if name in own else own
+        pairs = [
+            (mine, theirs)
+            for mine in own
+            for theirs in other
+            if mine not in self.names and theirs not in self.names.values()
+            if self.joined(mine, theirs).candidates[:1] == [mine]
+        ]
+        mine, theirs = (list(dict.fromkeys(side)) for side in zip(*pairs, strict=True)) if pairs else ([], [])
+        theirs.sort(key=other.index)
+        return sorted(
+            pairs, key=lambda pair: abs(mine.index(pair[0]) / len(mine) - theirs.index(pair[1]) / len(theirs))
         )
-        lone = [name for name in other if name not in self.names.values()]
-        pairs = ((mine, theirs) for mine in own if mine not in self.names for theirs in lone)
-        return [pair for pair in pairs if self.joined(*pair).candidates[:1] == [pair[0]]]
 
     def joined(self, own: str, other: str) -> Compared:
         """Return the same with two names taken for one."""
@@ -132,6 +142,15 @@ def compared(
         return not named or any((one.name, len(one.place), one.later) in names for names in borne_out)
 
     return Compared(case, wrong, yours, right, names, every, list(filter(tells, every)), same_loops)
+
+
+def _in_time(events: Sequence[Event]) -> list[str]:
+    """Return the names in the order in which they get their values: those of a loop in its first iteration."""
+    at: dict[str, tuple[int, int]] = {}
+    for number, event in enumerate(events):
+        if event.kind is Kind.NAME and len(event.place) > at.get(event.name, (0, 0))[0]:
+            at[event.name] = len(event.place), number
+    return sorted(at, key=lambda name: at[name][1])
 
 
 def _order(wrong: Wrong | None, yours: Programs) -> list[int]:
