@@ -104,7 +104,7 @@
 # | `a_ptr` | pointer to the first element of A, shape `(m, k)`, fp32, fp16 or bf16 |
 # | `b_ptr` | the same of B, shape `(n, k)`, of A's type |
 # | `c_ptr` | the same of C, shape `(m, n)`, of A's type |
-# | `a_row_stride`, `b_row_stride`, `c_row_stride` | elements from the beginning of one row to that of the next; at least the row's length; all three may differ |
+# | `a_row_stride`, `b_row_stride`, `c_row_stride` | elements from one row to the next, at least the row's length; all three may differ |
 # | `m`, `n`, `k` | the sizes, at least 1 |
 # | `Bm`, `Bn`, `Bk` | sides of the tiles, powers of two, at least 16 |
 #
@@ -279,7 +279,7 @@ run(matmul_kernel, a_ptr=a, b_ptr=b, c_ptr=c, **strides, **sizes, grid=(1, 1))
 # | 128 x 128 | 64 | 2.1 GB |
 # | 128 x 256 | 85 | 1.6 GB |
 #
-# For sizes that are multiples of 16, Triton compiles a version in which one instruction copies many numbers, in the
+# For sizes that are multiples of 16, Triton compiles a version that copies many numbers with one instruction, in the
 # background. For all others, each number gets a load and a mask of its own. On an H200, in fp16 with m = n = 4096:
 #
 # | k | time |

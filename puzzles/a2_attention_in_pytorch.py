@@ -215,8 +215,8 @@ check("a2")
 # A tile of queries is `q[:, :, start_q : start_q + Br]`. Its positions are
 # `queries = torch.arange(start_q, start_q + Qi.shape[2])`, and `keys` likewise. A score is hidden where
 # `keys > queries[:, None] + n_k - n_q`. The last query that a tile can have is `start_q + Br - 1`, and it sees the
-# most. So the inner loop ends at `min(n_k, start_q + Br + n_k - n_q)`. If that is negative, the loop has no iteration,
-# and O and LSE come from the values that were set before it.
+# most. So the end of the inner loop is `min(n_k, start_q + Br + n_k - n_q)`. If that is negative, the loop has no
+# iteration, and O and LSE come from the values that were set before it.
 #
 # </details>
 # <details><summary>3: nearly there</summary>
@@ -250,8 +250,8 @@ from checker.notebook import predict
 predict("a2", tiles=..., tiles_late=..., largest=...)
 
 # %% [markdown]
-# **Run.** The next cell counts the multiply-adds of your function, and divides them by those of one tile. With Br = Bc
-# = 64, how many tiles are computed? What share of all scores is that, and what was the share before?
+# **Run.** The next cell counts the multiply-adds of your function, and divides them by those of one tile. How many
+# tiles are computed with Br = Bc = 64? What share of all scores is that, and what was the share before?
 #
 # <details><summary>Answer</summary>
 #

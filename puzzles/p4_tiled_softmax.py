@@ -103,7 +103,7 @@
 # | parameter | what it is |
 # |---|---|
 # | `x_ptr`, `y_ptr` | pointers to the first elements of x and y, shape `(n_rows, n_cols)`, fp32, fp16 or bf16 |
-# | `x_row_stride`, `y_row_stride` | elements from the beginning of one row to that of the next, at least `n_cols`; x and y may differ |
+# | `x_row_stride`, `y_row_stride` | elements from one row to the next, at least `n_cols`; x and y may differ |
 # | `n_rows`, `n_cols` | shape of x and y |
 # | `BLOCK_ROWS`, `BLOCK_COLS` | shape of a tile, powers of two |
 #

@@ -101,7 +101,7 @@
 # | 参数 | 含义 |
 # |---|---|
 # | `x_ptr`, `y_ptr` | 指向 x 和 y 首元素的指针，形状 `(n_rows, n_cols)`，fp32、fp16 或 bf16 |
-# | `x_row_stride`, `y_row_stride` | 从一行开头到下一行开头的元素个数，至少为 `n_cols`；x 和 y 的可以不同 |
+# | `x_row_stride`, `y_row_stride` | 从一行到下一行的元素个数，至少为 `n_cols`；x 和 y 的可以不同 |
 # | `n_rows`, `n_cols` | x 和 y 的形状 |
 # | `BLOCK_ROWS`, `BLOCK_COLS` | 分块的形状，都是 2 的幂 |
 #
