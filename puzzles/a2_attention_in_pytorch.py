@@ -140,7 +140,7 @@
 # | `k`, `v` | K and V, shape `(batch, heads, n_k, d)`, of Q's type |
 # | `scale` | factor of the scores: a positive number, not always $1/\sqrt{d}$ |
 # | `causal` | whether queries see no key after their own position |
-# | `Br`, `Bc` | queries and keys of a tile: any numbers from 1 on |
+# | `Br`, `Bc` | queries and keys of a tile: any numbers, at least 1 |
 #
 # The function returns a tuple: O, with the shape and the type of `q`, and LSE, `(batch, heads, n_q)`, of the same type.
 # The inputs must not be changed. They may be slices or transposed views of larger tensors, which are not contiguous. So
@@ -152,9 +152,9 @@
 #
 # * **One tensor** has at most $B H \cdot \max(n_q d,\; n_k d,\; B_r B_c)$ numbers: an input, an output or a tile of
 #   scores. A strip of Br queries by all keys is too much.
-# * **Alive at once** are at most twice the numbers of all outputs, $n_q + n_k$ numbers, and 12 tiles for each head. The
-#   largest of $B_r B_c$, $B_r d$ and $B_c d$ counts as a tile here. You need far fewer, but you may not keep all tiles
-#   in a list.
+# * **Alive at once** are at most: twice the numbers of all outputs, plus $n_q + n_k$ numbers, plus 12 tiles for each
+#   head. The largest of $B_r B_c$, $B_r d$ and $B_c d$ counts as a tile here. You need far fewer, but you may not keep
+#   all tiles in a list.
 # * **Multiply-adds** in matrix products: two products for each tile of scores that is not completely hidden.
 
 # %%

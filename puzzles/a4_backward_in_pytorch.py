@@ -124,7 +124,7 @@
 # | `lse` | LSE of each query, shape `(batch, heads, n_q)`, of Q's type |
 # | `scale` | factor of the scores: a positive number, not always $1/\sqrt{d}$ |
 # | `causal` | whether queries see no key after their own position |
-# | `Br`, `Bc` | queries and keys of a tile: any numbers from 1 on |
+# | `Br`, `Bc` | queries and keys of a tile: any numbers, at least 1 |
 #
 # The function returns a tuple: dQ, dK and dV, with the shapes and the type of `q`, `k` and `v`. O and LSE are right,
 # whatever your a2 does. As in a2, the inputs may be slices or transposed views, and must not be changed.
@@ -134,8 +134,8 @@
 # The checker watches every operation. These are the bounds, with $B$ sequences and $H$ heads:
 #
 # * **One tensor** has at most $B H \cdot \max(n_q d,\; n_k d,\; B_r B_c)$ numbers: an input, an output or a tile.
-# * **Alive at once** are at most twice the numbers of all outputs, $n_q + n_k$ numbers, and 12 tiles for each head. The
-#   largest of $B_r B_c$, $B_r d$ and $B_c d$ counts as a tile here. You need about half of that.
+# * **Alive at once** are at most: twice the numbers of all outputs, plus $n_q + n_k$ numbers, plus 12 tiles for each
+#   head. The largest of $B_r B_c$, $B_r d$ and $B_c d$ counts as a tile here. You need about half of that.
 # * **Multiply-adds** in matrix products: five products for each tile that is not completely hidden. (Computing delta as
 #   a product, with `einsum`, is allowed once.)
 

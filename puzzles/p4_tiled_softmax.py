@@ -93,7 +93,7 @@
 # | `torch.full((8,), value)` | `tl.full((8,), value, tl.float32)` |
 # | `x.amax(dim=1)` of a tile | `tl.max(x, axis=1)`, a vector |
 #
-# **In numbers.** Let the first tile have the rows 1 3 and 4 0, with the maxima (3, 4). The next one has the rows 2 5
+# **In numbers.** Let the first tile have the rows 1 3 and 4 0, with the maxima (3, 4). The next tile has the rows 2 5
 # and 5 1. It takes `m` to (5, 5) and `l` from (1.14, 1.02) to (1.20, 1.39). Each row is computed as if it were alone. A
 # third row, past the end, is all $-\infty$: its `m` stays $-\infty$ and its `l` stays 0. The store's mask leaves it
 # out.
