@@ -6,6 +6,7 @@
 #   FULL=1         for check: all of the report
 #   GUESS=…        for predict: guesses by name, such as GUESS="k_reads=4 o_writes=2"; none: the questions
 #   AGAIN=1        only the hints seen so far
+#   HELP=1         for reset: the stub with the solution's comments; HELP=2: the solution with some holes
 #   EVERY=1        bench every size, not only the usual ones
 #   STEPS=…        how long to train
 #   BEFORE=…       for compiled: an older version, to be shown beside yours
@@ -21,7 +22,7 @@ SHELL := /bin/sh
 # What is said stays as it was typed. Make would run $(shell …) of a file's name, also where it only hands the variable
 # on to a recipe; and a shell would run its backticks. So it is expanded nowhere, and a recipe has it as "$$FILE".
 said := AGAIN BEFORE DEVICE EVERY FILE FULL GUESS LAB LAUNCH LIGHT PUZZLE PYTHON SIZE STAGE STEPS TARGETS VENV
-said += AGAINST ASSIGNMENT COURSE CLUSTER CSV DAYS DUE EXCHANGE FAILS FIX FOLDER FORCE ID JOBS KIND LINE LMS NAMES NUMBER ONLY PORT PROPERTIES PYODIDE PYTHONS
+said += AGAINST ASSIGNMENT COURSE CLUSTER CSV DAYS DUE EXCHANGE FAILS FIX FOLDER FORCE HELP ID JOBS KIND LINE LMS NAMES NUMBER ONLY PORT PROPERTIES PYODIDE PYTHONS
 said += RELEASE ROSTER SERVE SITE SLICE STUDENT TESTS
 is_said = $(filter command,$(origin $(1)))$(and $(filter environment,$(origin $(1))),$(filter $(said),$(1)))
 $(foreach name,$(filter-out MAKE%,$(.VARIABLES)),$(if $(call is_said,$(name)),$(eval override $(name) := $$(value $(name)))$(eval export $(name))))
@@ -94,8 +95,8 @@ predict: $(call layer,check) ## guess a number (GUESS="k_reads=4"), and see what
 progress: $(call layer,check) ## what is solved, and which file comes next
 	@$(checker) progress
 
-reset: $(call layer,check) ## the stub of PUZZLE=p4 again, in its file and its notebook, with a backup
-	@$(checker) reset $(call argument,PUZZLE) $(call option,--file,FILE)
+reset: $(call layer,check) ## the stub of PUZZLE=p4 again, with a backup of your files (HELP=1: with the solution's comments)
+	@$(checker) reset $(call argument,PUZZLE) $(call option,--file,FILE) $(call option,--level,HELP)
 
 lab: $(call layer,lab) ## the notebooks in JupyterLab (LAB="--no-browser …": options of its own)
 	@$(checker) lab $$LAB

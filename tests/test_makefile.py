@@ -326,6 +326,7 @@ def test_clean_leaves_a_students_files_alone(course: Path) -> None:
         "solution PUZZLE=4 FORCE=1": "solution 4 --force",
         "doctor": "doctor",
         "reset PUZZLE=4": "reset 4",
+        "reset PUZZLE=4 HELP=1": "reset 4 --level 1",
         "reset PUZZLE=4 FILE=puzzles/p4_x.py": "reset 4 --file puzzles/p4_x.py",
     }.items(),
 )

@@ -32,7 +32,7 @@ from checker.course.lesson import code_lines
 from checker.course.status import Misuse
 from checker.course.verdict import Finding, Status, Verdict
 from checker.judge import endings
-from checker.learner import hints, practice, predict, progress
+from checker.learner import hints, practice, predict, progress, stub
 from checker.report.html import html
 from checker.report.said import said, translated, translated_finding
 from checker.report.words import MOST_FINDINGS
@@ -137,6 +137,11 @@ def _hint(puzzle_id: str, asked: dict[str, Any]) -> Answer:
     }
 
 
+def _comments(puzzle_id: str, _: dict[str, Any]) -> Answer:
+    progress.helped(puzzle_id, stub.COMMENTS)
+    return {"text": drafts.commented(puzzle_id)}
+
+
 def _predict(puzzle_id: str, asked: dict[str, Any]) -> Answer:
     puzzle = catalog.load(puzzle_id)
     guesses = predict.guesses_of(puzzle, asked["guesses"])
@@ -204,6 +209,7 @@ _VERBS = {
     "check": _check,
     "ended": _ended,
     "hint": _hint,
+    "comments": _comments,
     "predict": _predict,
     "bench": _bench,
     "bug": _bug,

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from checker import catalog
 from checker.course import places
-from checker.course.lesson import kernel_cell, notebook_text, script_cells, script_text
+from checker.course.lesson import kernel_cell, notebook_text, script_cells, script_text, with_stubs
 from checker.course.puzzle import Puzzle
+from checker.learner import stub
 from checker.submission.read import Submission, Unreadable, cells_in, from_cells, notebook_of
 
 NAME = "editor"  # what reports call it
@@ -25,6 +26,12 @@ def filled(puzzle_id: str, draft: str) -> str:
     cells = list(_lesson(puzzle_id))
     cells[kernel_cell(cells, catalog.load(puzzle_id))] = ("code", draft)
     return script_text(cells)
+
+
+def commented(puzzle_id: str) -> str:
+    """Return a puzzle's stub, as the editor has it, with the solution's comments."""
+    cells, puzzle = _lesson(puzzle_id), catalog.load(puzzle_id)
+    return with_stubs(cells[kernel_cell(cells, puzzle)][1], stub.shipped(puzzle, stub.COMMENTS)) or ""
 
 
 def write(puzzle_id: str, draft: str) -> None:

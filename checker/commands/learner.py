@@ -25,7 +25,7 @@ from checker.learner import hints, record, standing, stub
 from checker.learner import predict as predictions
 from checker.learner.bugs import Bug, bugs_of
 from checker.learner.practice import best, checked, fault, held_back
-from checker.learner.progress import noted, opened
+from checker.learner.progress import helped, noted, opened
 from checker.learner.solution import page
 from checker.report import screen, terminal
 from checker.report.said import said
@@ -63,7 +63,8 @@ def hint(puzzle: str, again: bool) -> None:
             console.print(text)
         console.print()
     another = typed("hint", puzzle)
-    for sentence, command in hints.closing(shown, another, f"{another} AGAIN=1", typed("solution", puzzle)):
+    comments = f"{typed('reset', puzzle)} HELP={stub.COMMENTS}"
+    for sentence, command in hints.closing(shown, another, f"{another} AGAIN=1", comments, typed("solution", puzzle)):
         screen.say(console, sentence, command)
 
 
@@ -125,11 +126,12 @@ def progress() -> None:
 @click.command()
 @of_puzzle
 @click.option("--file", "file", type=PATH, help="Reset only this one of the puzzle's two files.")
-def reset(puzzle: str, file: Path | None) -> None:
+@click.option("--level", type=int, default=0, help="1: with the solution's comments. 2: the solution with some holes.")
+def reset(puzzle: str, file: Path | None, level: int) -> None:
     """Put the stub of a puzzle back into its file and its notebook.
 
     What they held is kept beside them, as .bak, .bak2 and so on. Only the kernels become stubs again, and a
-    notebook's results are cleared; whatever else you have written stays.
+    notebook's results are cleared; whatever else you have written stays. progress.txt remembers the highest level.
     """
     paths = [path for path in places.files(puzzle) if path.parent.is_dir()]
     if file is not None:
@@ -139,15 +141,17 @@ def reset(puzzle: str, file: Path | None) -> None:
         paths = [path for path in paths if os.path.realpath(path) == os.path.realpath(file)]
     done = False
     try:
-        for plan in [stub.planned(puzzle, path) for path in paths]:
+        for plan in [stub.planned(puzzle, path, level=level) for path in paths]:
             name = places.shown(plan.path)
             if not plan.needed:
-                screen.echo(f"{name} is the stub already.")
+                screen.echo(f"{name} is {stub.LEVELS[level]} already.")
                 continue
             backup = stub.carry_out(plan)
             kept = "" if backup is None else f" What it held is in {places.shown(backup)}."
-            screen.echo(f"{name} is the stub again.{kept}")
+            screen.echo(f"{name} is now {stub.LEVELS[level]}.{kept}")
             done = True
+        if level:
+            helped(puzzle, level)
     except OSError as error:
         name = error.filename or "A file"
         raise Misuse(f"{name} cannot be read or written: {error.strerror}. Nothing is lost.") from error

@@ -164,6 +164,7 @@ LADDER = (
 )
 RUNGS = {rung.id: rung for rung in LADDER}
 SPINE = tuple(rung.id for rung in LADDER if not rung.helps)  # each is explained by those of the spine before it
+EVENING = ("p1", "p3", "p6")  # the shortest way, for who has written Triton before
 ORDER = (*SPINE, *(rung.id for rung in LADDER if rung.helps))  # as learners see it, who go on with the spine first
 
 # What the speed track has besides: judged and timed like a puzzle, and in no list of puzzles. There is no lesson, no

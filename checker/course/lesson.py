@@ -229,10 +229,17 @@ def emptied(puzzle_file: str, puzzle: Puzzle) -> str:
     return "\n".join(lines)
 
 
-def stubs_text(puzzle_file: str, puzzle: Puzzle) -> str:
-    """The stubs of a puzzle's kernels alone, as a module of their own."""
-    lines = emptied(puzzle_file, puzzle).split("\n")
-    stubs = ["\n".join(lines[n] for n in span(lines, kernel.name) or ()) for kernel in puzzle.kernels]
+def stubs_text(puzzle_file: str, puzzle: Puzzle, solution: str = "") -> str:
+    """Return the stubs of a puzzle's kernels as a module, with the comments of its solution below their marks."""
+    lines, solved = emptied(puzzle_file, puzzle).split("\n"), solution.split("\n")
+    stubs = []
+    for kernel in puzzle.kernels:
+        stub = [lines[n] for n in span(lines, kernel.name) or ()]
+        body = [solved[n].rstrip() for n in span(solved, kernel.name) or ()]
+        comments = [line for line in body if not line or line.lstrip().startswith("#")]
+        mark = next((n for n, line in enumerate(stub, 1) if GAP in line), len(stub))
+        text = re.sub(r"\n{2,}", "\n\n", "\n".join(comments)).strip("\n")
+        stubs.append("\n".join([*stub[:mark], *([f"\n{text}"] if text else []), *stub[mark:]]))
     imports = "import torch" if puzzle.pytorch else "import triton\nimport triton.language as tl"
     return "\n\n\n".join([imports, *stubs]) + "\n"
 

@@ -76,10 +76,11 @@ def seen_hints(puzzle_id: str, root: Path = places.ROOT) -> Shown:
     return _shown(puzzle_id, every[: found.progress.of(puzzle_id).hints], found, every, root)
 
 
-def closing(shown: Shown, next_one: str, again: str, solution: str) -> list[tuple[str, str]]:
-    """Sentences to end with, each with what to type, if anything.
+def closing(shown: Shown, next_one: str, again: str, comments: str, solution: str) -> list[tuple[str, str]]:
+    """Return sentences to end with, each with what to type, if anything.
 
-    `next_one`, `again`, `solution`: what to type for one hint more, for all that were seen, and for the solution.
+    `next_one`, `again`, `comments`, `solution`: what to type for the next hint, for all that were seen, for the stub
+    with the solution's comments, and for the solution.
     """
     if shown.total == 0:
         return [(f"Puzzle {shown.puzzle} has no hints.", "")]
@@ -88,11 +89,13 @@ def closing(shown: Shown, next_one: str, again: str, solution: str) -> list[tupl
     if shown.seen < shown.total:
         seen = f"{shown.seen} of {shown.total} hints seen." if shown.hints else "No hint seen so far."
         return [(f"{seen} One more:", next_one)]
-    last = ("That was the last hint.", "") if shown.hints else (f"You have seen all {shown.total} hints. Again:", again)
-    if not shown.solution:
-        return [last]
+    last = [
+        ("That was the last hint.", "") if shown.hints else (f"You have seen all {shown.total} hints. Again:", again)
+    ]
+    if not shown.solved:
+        last.append(("To begin again from the solution's comments (your own work is kept):", comments))
     opens = "The solution is open:" if shown.solved else "The solution opens after success:"
-    return [last, (opens, solution)]
+    return [*last, (opens, solution)] if shown.solution else last
 
 
 def plain(text: str) -> str:

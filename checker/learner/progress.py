@@ -36,7 +36,7 @@ _NAMES = r"[a-z][a-z0-9_-]*(?: [a-z][a-z0-9_-]*)*"
 _LINE = re.compile(
     r"puzzle (?P<puzzle>[a-z]?[1-9]\d{0,3}): (?:solved(?: (?P<when>\d{4}-\d\d-\d\d \d\d:\d\d))?|(?P<open>not solved))"
     r"(?:, last accepted as (?P<text>[0-9a-f]{12}))?"
-    r"(?:, (?P<hints>\d{1,3}) hints? seen)?"
+    r"(?:, (?P<hints>\d{1,3}) hints? seen)?(?:, helped at level (?P<level>[12]))?"
     rf"(?:, asked about (?P<asked>{_NAMES}))?(?:, told about (?P<told>{_NAMES}))?"
     rf"(?:, right about (?P<right>{_NAMES}))?(?:, wrong about (?P<wrong>{_NAMES}))?"
     r"(?:, (?P<bugs>\d{1,3}) bugs? fixed)?",
@@ -57,6 +57,7 @@ class Entry:
     wrong: frozenset[str] = frozenset()
     bugs: int = 0  # found and fixed
     text: str = ""  # which text was accepted last: the beginning of its SHA-256
+    level: int = 0  # the most help that a stub gave: 1, the solution's comments; 2, its code with holes
 
     def merged(self, other: Entry) -> Entry:
         """What both together say."""
@@ -72,6 +73,7 @@ class Entry:
             wrong,
             max(self.bugs, other.bugs),
             max(self.text, other.text),
+            max(self.level, other.level),
         )
 
 
@@ -113,8 +115,9 @@ def parse(data: bytes) -> tuple[Progress, int]:
         if found := _LINE.fullmatch(text):
             puzzle_id = found["puzzle"] if found["puzzle"][0].isalpha() else f"p{found['puzzle']}"  # as it was once
             names = {name: frozenset((found[name] or "").split()) for name in ("asked", "told", "right", "wrong")}
-            hints, bugs = int(found["hints"] or 0), int(found["bugs"] or 0)
-            entry = Entry(not found["open"], found["when"] or "", hints, bugs=bugs, text=found["text"] or "", **names)
+            hints, bugs, level = (int(found[name] or 0) for name in ("hints", "bugs", "level"))
+            when, text = found["when"] or "", found["text"] or ""
+            entry = Entry(not found["open"], when, hints, bugs=bugs, text=text, level=level, **names)
             progress = progress.having(puzzle_id, progress.of(puzzle_id).merged(entry))
         else:
             lost += 1
@@ -131,6 +134,8 @@ def written(progress: Progress) -> bytes:
             clauses.append(f"last accepted as {entry.text}")
         if entry.hints:
             clauses.append(f"{entry.hints} hint{'s' if entry.hints > 1 else ''} seen")
+        if entry.level:
+            clauses.append(f"helped at level {entry.level}")
         for about in ("asked", "told", "right", "wrong"):
             if names := getattr(entry, about):
                 clauses.append(f"{about} about {' '.join(sorted(names))}")
@@ -191,6 +196,11 @@ def solved(puzzle_id: str, sha256: str = "", root: Path = ROOT) -> Opened:
         return replace(was, solved=True, when=when, text=text, asked=frozenset(), told=frozenset())
 
     return noted(puzzle_id, to_solved, root)
+
+
+def helped(puzzle_id: str, level: int, root: Path = ROOT) -> None:
+    """Note that a stub gave help at a level. Raises OSError."""
+    noted(puzzle_id, lambda was: replace(was, level=max(was.level, level)), root)
 
 
 def accepted_as(puzzle_id: str, sha256: str, root: Path = ROOT) -> bool:

@@ -41,7 +41,8 @@ def rows(progress: Progress) -> Iterator[Row]:
         entry, puzzle = progress.of(puzzle_id), catalog.load(puzzle_id)
         total = len(hints.hints_of(puzzle_id))
         solved = entry.when[:10] or ("yes" if entry.solved else "not yet")
-        facts = solved, f"{min(entry.hints, total)} of {total}", predict.right_at_first(puzzle, entry)
+        seen = f"{min(entry.hints, total)} of {total}" + (f", help {entry.level}" if entry.level else "")
+        facts = solved, seen, predict.right_at_first(puzzle, entry)
         helps = "" if entry.solved else ladder.RUNGS[puzzle_id].helps
         yield Row(puzzle_id, puzzle.title, entry.solved, facts, helps)
 
@@ -50,6 +51,12 @@ def summary(progress: Progress) -> str:
     """How many are solved, as a sentence."""
     done = sum(progress.of(puzzle_id).solved for puzzle_id in ladder.RUNGS)
     return f"{done} of {len(ladder.RUNGS)} puzzles solved."
+
+
+def evening(progress: Progress) -> str:
+    """Return the short path as a sentence, with a mark behind each of its puzzles that is solved."""
+    path = " → ".join(f"{one} ✓" if progress.of(one).solved else one for one in ladder.EVENING)
+    return f"One evening, if you have written Triton before: {path}"
 
 
 def table(progress: Progress) -> RenderableType:
@@ -65,7 +72,7 @@ def table(progress: Progress) -> RenderableType:
         grid.add_row(sign, f"{row.id} {said(row.title)}", *row.facts)
         if row.helps:
             grid.add_row("", Prose(said(row.helps), style="dim"))
-    return Group(grid, Text(), Prose(said(summary(progress))))
+    return Group(grid, Text(), Prose(said(summary(progress))), Prose(said(evening(progress))))
 
 
 def in_notebook(found: Opened) -> str:
@@ -82,7 +89,11 @@ def in_notebook(found: Opened) -> str:
                 *(escape(said(fact)) for fact in row.facts),
             )
         )
-    parts = [escape(said(found.remark)), html.table(("", "", *HEADS), lines), escape(said(summary(progress)))]
+    parts = [
+        escape(said(found.remark)),
+        html.table(("", "", *HEADS), lines),
+        *(escape(said(one(progress))) for one in (summary, evening)),
+    ]
     if (ahead := progress.next_open()) is not None:
         parts.append(f"{said(NEXT)} <b>{_linked(ahead, ladder.RUNGS[ahead].title)}</b>")
     return f"<div>{''.join(f'<div>{part}</div>' for part in parts if part)}</div>"

@@ -18,16 +18,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from checker import catalog
 from checker.box.processes import command_of, paths
 from checker.course import places
 from checker.course.ladder import id_of
 from checker.course.language import choose, spoken
 from checker.course.status import Misuse
-from checker.learner import hints, standing
+from checker.learner import hints, standing, stub
 from checker.learner.experiment import Ran, asked
-from checker.learner.progress import opened
+from checker.learner.progress import helped, opened
 from checker.learner.solution import page
-from checker.notebook.cells import VALIDATING, note_times, place, run_so_far, times
+from checker.notebook.cells import VALIDATING, below, note_times, place, run_so_far, times
 from checker.notebook.interrupts import interruptible
 from checker.report.said import said
 from checker.report.screen import plain
@@ -43,6 +44,7 @@ __all__ = [
     "own",
     "predict",
     "progress",
+    "reset",
     "run",
     "solution",
     "step",
@@ -228,7 +230,29 @@ def hint(puzzle: int | str, *, again: bool = False) -> Report:
         head = said(f"Hint {one.level} of {shown.total}: {one.title}")
         parts.append((f"{head}\n{hints.plain(one.text)}", f"**{head}**\n\n{one.text}"))
     next_one, again_all = f'hint("{puzzle_id}")', f'hint("{puzzle_id}", again=True)'
-    return _in_parts(parts, hints.closing(shown, next_one, again_all, f'solution("{puzzle_id}")'))
+    comments = f'from checker.notebook import reset; reset("{puzzle_id}", help={stub.COMMENTS})'
+    return _in_parts(parts, hints.closing(shown, next_one, again_all, comments, f'solution("{puzzle_id}")'))
+
+
+@interruptible
+def reset(puzzle: int | str, *, help: int = 0) -> Report:
+    """Put the stub of a puzzle into a new cell below this one; your own cell stays.
+
+    `help`: 1 adds the solution's comments, 2 puts the solution in, with some holes.
+    """
+    try:
+        puzzle_id = id_of(puzzle)
+        kernels = stub.shipped(catalog.load(puzzle_id), help)
+        if help:
+            helped(puzzle_id, help)
+    except Misuse as misuse:
+        return Report(said(str(misuse)))
+    except OSError as error:
+        return Report(said(f"progress.txt cannot be read or written: {error.strerror}. Nothing is lost."))
+    code = "\n\n\n".join(kernels.values())
+    if not below(code):
+        return Report(code)
+    return Report(said("It is in a new cell below. Fill it in, and run it: what was run last is checked."))
 
 
 @interruptible

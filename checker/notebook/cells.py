@@ -10,6 +10,7 @@ import re
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 # In the environment: the notebook's file, as JupyterLab knows it, and that nbgrader's Validate runs all cells.
 SESSION, VALIDATING = "JPY_SESSION_NAME", "NBGRADER_VALIDATING"
@@ -18,13 +19,18 @@ SESSION, VALIDATING = "JPY_SESSION_NAME", "NBGRADER_VALIDATING"
 _TIMES: dict[int, float] = {}
 
 
-def run_so_far() -> list[str] | None:
-    """The cells that were run, as they were typed, by their numbers; None outside of IPython."""
+def _shell() -> Any:
+    """Return IPython's shell; None outside of IPython."""
     try:
         from IPython import get_ipython
     except ImportError:
         return None
-    shell = get_ipython()
+    return get_ipython()
+
+
+def run_so_far() -> list[str] | None:
+    """The cells that were run, as they were typed, by their numbers; None outside of IPython."""
+    shell = _shell()
     return None if shell is None else list(shell.history_manager.input_hist_raw)[1:]
 
 
@@ -33,12 +39,17 @@ def place() -> str | None:
 
     JupyterLab and VS Code tell the file, others do not.
     """
-    from IPython import get_ipython
-
-    shell = get_ipython()
+    shell = _shell()
     if shell is None or "NBGRADER_EXECUTION" in os.environ:
         return None
     return str(shell.user_ns.get("__vsc_ipynb_file__") or os.environ.get(SESSION) or shell.starting_dir)
+
+
+def below(code: str) -> bool:
+    """Put code into a new cell below the one that runs. Return False outside of IPython."""
+    if shell := _shell():
+        shell.set_next_input(code)
+    return shell is not None
 
 
 def times() -> dict[int, float]:
@@ -48,12 +59,9 @@ def times() -> dict[int, float]:
 
 def note_times() -> None:
     """Note from now on when each cell is run."""
-    with contextlib.suppress(ImportError):
-        from IPython import get_ipython
-
-        if shell := get_ipython():
-            shell.events.register("pre_run_cell", lambda _: _TIMES.update({shell.execution_count: time.time()}))
-            _TIMES[0] = time.time()  # the others were run before
+    if shell := _shell():
+        shell.events.register("pre_run_cell", lambda _: _TIMES.update({shell.execution_count: time.time()}))
+        _TIMES[0] = time.time()  # the others were run before
 
 
 def links_to(cells: list[str], notebook: Path) -> dict[int, str]:

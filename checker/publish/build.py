@@ -91,7 +91,9 @@ def build(root: Path = ROOT) -> list[Path]:
                 made = hosted.hosted(made, path.relative_to(root / "notebooks").as_posix())
             wanted[path] = made.encode()
         if text.count(GAP) >= len(puzzle.kernels):  # else its stubs have been filled in, marks and all
-            wanted[places.stubs(puzzle_id, root / "checker")] = stubs_text(text, puzzle).encode()
+            path = places.solution(puzzle_id, root)
+            solution = path.read_text(encoding="utf-8") if path.exists() else ""
+            wanted[places.stubs(puzzle_id, root / "checker")] = stubs_text(text, puzzle, solution).encode()
         path = file_of(puzzle_id, root / "checker")
         launches = recorded(puzzle_id, root)
         if launches and not (path.is_file() and alike(unpacked(path.read_bytes()), launches)):

@@ -8,10 +8,11 @@ from pathlib import Path
 from checker import catalog
 from checker.course import ladder
 from checker.course.language import LANGUAGES
-from checker.course.lesson import emptied
+from checker.course.lesson import GAP, emptied
 from checker.course.localised import built
 from checker.course.places import ROOT, start
 from checker.course.saving import replace_whole
+from checker.course.status import Misuse
 from checker.publish.packed import as_tar, as_zip
 from checker.publish.start import start_notebook
 
@@ -55,6 +56,8 @@ def contents(root: Path) -> dict[str, tuple[bytes, int]]:
     for puzzle_id, stem in ladder.stems().items():
         puzzle = catalog.load(puzzle_id)
         stub = emptied((root / "puzzles" / f"{stem}.py").read_text(encoding="utf-8"), puzzle)
+        if stub.count(GAP) < len(puzzle.kernels):  # as after HELP=2
+            raise Misuse(f"A kernel in puzzles/{stem}.py has no {GAP} mark. First: make reset PUZZLE={puzzle_id}")
         files[f"puzzles/{stem}.py"] = stub.encode(), 0o644
         for path, text in built(stub, puzzle, root):
             files[path.relative_to(root).as_posix()] = text.encode(), 0o644

@@ -13,6 +13,7 @@ from checker.submission.names import Names
 from checker.submission.nodes import is_text
 from checker.submission.problem import Problem, Problems
 
+HOLE = Problem("hole", "This line is a hole.", "Write an expression in place of the dots.")
 MOST_PROBLEMS = 200  # a report shows three; whoever writes for more wants to keep the checker busy
 
 
@@ -85,7 +86,9 @@ class Walk(ABC):
         if isinstance(node, self.leaves) or len(self.found) >= MOST_PROBLEMS:
             return
         method = getattr(self, f"_visit_{type(node).__name__}", None)
-        if method is not None:
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and node.value.value is ...:
+            self._refuse(node, replace(HOLE, compiles=self.program.pytorch))
+        elif method is not None:
             method(node)
         elif isinstance(node, self.branches):
             self._children(node)

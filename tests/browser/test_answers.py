@@ -96,6 +96,14 @@ def test_a_finding_comes_with_its_question_and_then_with_its_hint(page: Page) ->
     assert "Try:" in page.asks("check")["html"]
 
 
+def test_the_stub_with_comments_is_in_the_editors_form_and_noted(page: Page) -> None:
+    text = page.asks("comments", "p3")["text"]
+    assert text.startswith("@triton.jit\n") and "\n    # Pass 2: the result." in text and "tl.load" not in text
+    assert page.progress == {"p3": "puzzle p3: not solved, helped at level 1"}
+    page.drafts["p3"] = text
+    assert page.asks("check", "p3")["status"] == "not-started"
+
+
 def test_an_answer_is_in_the_language_of_its_request(page: Page) -> None:
     page.writes(WRONG)
     chinese, told = (page.asks(verb, language="zh")["html"] for verb in ("check", "hint"))

@@ -210,6 +210,14 @@ def test_kernels_are_judged_and_a_page_is_never_lost(context: Any, site: str) ->
     bench.press("2", "Enter")
     bench.page.wait_for_function("document.querySelector('.wb-answers').textContent.includes('You said 2.')")
 
+    # The stub with the solution's comments, and back from there.
+    bench.page.click("button[name=reset]")
+    bench.page.click("text=With the solution’s comments")
+    bench.said("This is the stub with the solution’s comments.")
+    assert bench.page.evaluate("document.activeElement.textContent") == "Undo"
+    assert "# exp(-inf) = 0" in bench.text and "tl.exp" not in bench.text
+    bench.page.click("text=Undo")
+
     # How fast it could be, and a bug to find: both are there once it is solved.
     bench.page.click("button[name=speed]")
     bench.page.wait_for_selector(".wb-speed table")
@@ -352,11 +360,11 @@ def test_a_page_without_python_says_so_and_two_tabs_share_a_draft(alone: Any, si
     there.page.wait_for_selector("a.wb-solution")
 
     # Back to the stub, if one says so; and back from there.
-    there.page.once("dialog", lambda dialog: dialog.dismiss())
     there.page.click("button[name=reset]")
+    there.page.click("text=Keep my code")
     assert there.text == "second = 2"
-    there.page.once("dialog", lambda dialog: dialog.accept())
     there.page.click("button[name=reset]")
+    there.press("Enter")  # on the first choice
     assert "FILL IN" in there.text
     there.page.click("text=Undo")
     assert there.text == "second = 2"

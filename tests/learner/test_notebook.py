@@ -111,6 +111,22 @@ def test_hints_one_at_a_time_shared_with_the_terminal(course: Course, start: Sta
     assert "There is no puzzle 'x'" in cell("hint('x')")["text/plain"]
 
 
+def test_after_the_last_hint_a_stub_with_comments_comes_into_a_new_cell(course: Course, start: Start) -> None:
+    cell = start()
+    last = cell("from checker.notebook import hint\nhint(5)\nhint(5)\nhint(5)")["text/markdown"]
+    [typed] = re.findall("`(from .*)`", last)
+    payloads = [
+        one
+        for help in (1, 2)
+        for one in cell.client.execute_interactive(typed.replace("1", f"{help}"))["content"]["payload"]
+    ]
+    assert [one["source"] for one in payloads] == ["set_next_input"] * 2
+    comments, holes = (one["text"] for one in payloads)
+    assert "            # Line 13: write li, mi." in comments and "li_new" not in comments.replace("by li_new.", "")
+    assert "            Oi = ...\n" in holes
+    assert course.progress == "puzzle p5: not solved, 3 hints seen, helped at level 2\n"
+
+
 def test_the_solution_opens_after_success(course: Course, start: Start) -> None:
     cell = start()
     cell("from checker.notebook import solution")

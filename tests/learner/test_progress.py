@@ -35,6 +35,7 @@ ENTRY = st.builds(
     st.tuples(NAMES, NAMES),
     st.integers(0, 999),
     st.just("") | st.from_regex(r"[0-9a-f]{12}", fullmatch=True),
+    st.integers(0, 2),
 )
 IDS = st.from_regex(r"[a-z][1-9][0-9]{0,3}", fullmatch=True)
 PROGRESS = st.dictionaries(IDS, ENTRY).map(Progress)

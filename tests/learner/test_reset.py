@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -17,12 +19,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checker import catalog
-from checker.check import started
+from checker.check import check, started
 from checker.course import ladder, places
 from checker.course.language import LANGUAGES
-from checker.course.lesson import as_lesson, notebook_text, script_text, with_figures
+from checker.course.lesson import as_lesson, notebook_text, script_text, span, with_figures
 from checker.learner import stub
-from checker.submission.read import from_file
+from checker.submission.read import from_cells, from_file
 from tests.conftest import ROOT
 from tests.learner.conftest import STEMS, Course, solution_text, solved, stub_text
 
@@ -30,7 +32,6 @@ STUB = stub_text("p1")
 NOTEBOOK = (ROOT / "notebooks" / f"{ladder.numbered('p1')}.ipynb").read_text()
 every_puzzle = pytest.mark.parametrize("puzzle_id", STEMS, ids=STEMS.values())
 SHIPPED = [(id, code) for code in LANGUAGES for id in STEMS if places.notebook(id, ROOT, code).exists()]
-some_puzzles = pytest.mark.parametrize("puzzle_id", STEMS)
 
 
 def notebook_of(text: str, puzzle_id: str) -> str:
@@ -46,23 +47,7 @@ def test_a_notebooks_cells_make_the_puzzle_file_again(puzzle_id: str) -> None:
     assert script_text([(cell["cell_type"], as_lesson(cell)) for cell in cells]) == stub_text(puzzle_id)
 
 
-@some_puzzles
-def test_what_was_filled_in_below_the_mark_goes(puzzle_id: str, course: Course) -> None:
-    """Without its twin: what a stub is, the course knows."""
-    course.notebook(puzzle_id).unlink()
-    filled = "\n".join(
-        line + (f"\n{line[: -len(line.lstrip())]}x = 1" if "FILL IN" in line else "")
-        for line in stub_text(puzzle_id).split("\n")
-    )
-    course.script(puzzle_id).write_text(filled)
-    done = course.run("reset", puzzle_id, "--file", f"puzzles/{STEMS[puzzle_id]}.py")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert course.script(puzzle_id).read_text() == stub_text(puzzle_id)
-    assert (course.root / "puzzles" / f"{STEMS[puzzle_id]}.py.bak").read_text() == filled
-    assert f"puzzles/{STEMS[puzzle_id]}.py.bak" in done.stdout
-
-
-@some_puzzles
+@every_puzzle
 def test_files_without_their_marks_are_stubs_again(puzzle_id: str, course: Course) -> None:
     course.script(puzzle_id).write_text(solved(puzzle_id))
     course.notebook(puzzle_id).write_text(notebook_of(solved(puzzle_id), puzzle_id))
@@ -148,6 +133,73 @@ def test_without_a_lesson_or_stubs_nothing_is_changed(gone: str, course: Course)
     assert (done.returncode, done.stdout) == (2, "") and "Nothing was changed" in done.stderr
     assert course.script("p1").read_text() == before
     assert list(course.root.rglob("*.bak*")) == []
+
+
+# More help: the stub with the solution's comments, and the solution with holes.
+
+
+@every_puzzle
+def test_with_comments_the_stub_is_no_other_code(puzzle_id: str) -> None:
+    """They are all that stand in the solution on lines of their own, as deep as there."""
+    puzzle, solution = catalog.load(puzzle_id), solution_text(puzzle_id).split("\n")
+    stubs = stub.shipped(puzzle)
+    for name, text in stub.shipped(puzzle, stub.COMMENTS).items():
+        assert ast.dump(ast.parse(text)) == ast.dump(ast.parse(stubs[name]))
+        added = [line for line in text.split("\n") if line and line not in stubs[name].split("\n")]
+        body = [solution[n] for n in span(solution, name) or ()]
+        assert added == [line for line in body if line.lstrip().startswith("#")] != []
+
+
+@every_puzzle
+def test_with_the_solutions_lines_the_holes_are_the_solution(puzzle_id: str) -> None:
+    """Each kernel has two at least, and none is another one's copy or the stub's. A hole is refused as one."""
+    puzzle, solution = catalog.load(puzzle_id), re.sub(r"\bBLOCK\b", "64", solution_text(puzzle_id)).split("\n")
+    for name, text in stub.shipped(puzzle, stub.HOLES).items():
+        body = [solution[n] for n in span(solution, name) or ()]
+        pairs = list(zip(text.split("\n"), body, strict=True))
+        filled = [line if holed.endswith(" = ...") else holed for holed, line in pairs]
+        assert ast.dump(ast.parse("\n".join(filled))) == ast.dump(ast.parse("\n".join(body)))
+        holes = [line for holed, line in pairs if holed.endswith(" = ...")]
+        assert 2 <= len(holes) <= len(body) / 4
+        assert not {*holes} & {*stub.shipped(puzzle)[name].split("\n")}
+        assert all(body.count(line) == 1 for line in holes)
+    code = "\n\n\n".join([solution_text(puzzle_id).split("\n\n\n")[0], *stub.shipped(puzzle, stub.HOLES).values()])
+    assert check(puzzle_id, from_cells([("code", code)], "", numbered=False)).verdict.findings[0].id == "hole"
+
+
+def test_each_level_of_help_in_turn(course: Course) -> None:
+    """What was there is kept, and progress remembers the highest."""
+    course.script("p3").write_text(solved("p3"))
+    done = course.run("reset", "p3", "--level", "1")
+    assert (done.returncode, done.stdout.count("is now the stub with the solution's comments.")) == (0, 2)
+    assert course.script("p3").with_name(f"{STEMS['p3']}.py.bak").read_text() == solved("p3")
+    for text in (course.script("p3").read_text(), json.loads(course.notebook("p3").read_text())["cells"]):
+        assert "    # Pass 2: the result." in str(text) and "m_new" not in str(text).partition("## Hints")[0][-900:]
+    assert course.run("check", "p3").returncode == 4
+    assert course.run("reset", "p3", "--level", "2").returncode == 0
+    done = course.run("check", "p3")
+    assert done.returncode == 1 and "This line is a hole." in done.stdout and "shift = ..." in done.stdout
+    filled = course.script("p3").read_text()
+    for hole in ("shift", "l"):
+        line = next(line for line in solution_text("p3").split("\n") if line.startswith(f"        {hole} = "))
+        filled = filled.replace(f"        {hole} = ...", line)
+    course.script("p3").write_text(filled)
+    assert course.run("check", "p3").returncode == 0
+    assert course.run("reset", "p3").returncode == 0
+    assert course.script("p3").read_text() == stub_text("p3")
+    assert ", helped at level 2" in course.progress
+    assert "0 of 3, help 2" in course.run("progress").stdout
+
+
+def test_a_students_copy_has_the_comments_and_no_holes(course: Course) -> None:
+    shutil.rmtree(course.root / "solutions")
+    before = course.script("p3").read_text()
+    for level, sentence in (("2", "needs the solution of puzzle p3"), ("3", "HELP is 1 or 2, and not 3.")):
+        done = course.run("reset", "p3", "--level", level)
+        assert (done.returncode, done.stdout) == (2, "") and sentence in done.stderr
+    assert (course.script("p3").read_text(), course.progress) == (before, "")
+    assert course.run("reset", "p3", "--level", "1").returncode == 0
+    assert course.progress == "puzzle p3: not solved, helped at level 1\n"
 
 
 def test_a_stub_is_left_as_it_is(course: Course) -> None:

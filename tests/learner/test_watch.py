@@ -264,7 +264,7 @@ def test_keys_do_what_there_are_commands_for(only: tuple[str, ...], course: Cour
     course.script("p1").write_text(WRONG)
     watched.until(LAST_KEY)
     assert f"Written: step/{STEMS['p1']}.html" in pressed(b"s")
-    assert "is the stub again. What it held is in" in " ".join(pressed(b"r").split())
+    assert "is now the stub. What it held is in" in " ".join(pressed(b"r").split())
     watched.until("not started")  # which the file's change brings
     watched.until(LAST_KEY)
     assert course.script("p1").read_text() == STUB

@@ -12,7 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from checker import catalog
 from checker.course import ladder
+from checker.course.lesson import with_stubs
+from checker.course.status import Misuse
+from checker.learner import stub
 from checker.publish import bundle
 from tests.conftest import ROOT, need
 
@@ -90,6 +94,13 @@ def test_a_stub_that_an_author_has_filled_in_is_empty_again(copy: Path) -> None:
         pytest.skip("the stub has been filled in, and its FILL IN mark is gone")
     lesson.write_text(lesson.read_text().replace(mark[0], f"{mark[0]}    secret = 1\n"))
     assert not [name for name, (data, _) in bundle.contents(copy).items() if b"secret = 1" in data]
+
+
+def test_the_solution_with_holes_goes_to_nobody(copy: Path) -> None:
+    lesson, holes = copy / "puzzles" / "p1_naive_softmax.py", stub.shipped(catalog.load("p1"), stub.HOLES)
+    lesson.write_text(with_stubs(lesson.read_text(), holes) or "")
+    with pytest.raises(Misuse, match="make reset PUZZLE=p1"):
+        bundle.contents(copy)
 
 
 def pages(unpacked: Path) -> list[Path]:

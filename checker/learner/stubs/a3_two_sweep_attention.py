@@ -15,3 +15,9 @@ def two_sweep_attention_kernel(
     dims = tl.arange(0, D)
     q_offsets = head * q_head_stride + queries[:, None].to(tl.int64) * q_row_stride + dims[None, :]
     # FILL IN (roughly 25 lines)
+
+    # The queries of this program, loaded once and used in both passes.
+
+    # Pass 1: maximum and normaliser of each query, as in p4. The scores are computed, not loaded.
+
+    # Pass 2: the same scores again; now their probabilities are known, and O is the sum of the weighted rows of V.

@@ -7,3 +7,5 @@ def flash_attention_backward(q, k, v, o, lse, do, scale, causal, Br, Bc):
     dK = torch.zeros_like(k)
     dV = torch.zeros_like(v)
     # FILL IN (roughly 25 lines)
+
+        # With causal, key start_k is seen from query start_k - (n_k - n_q) on: begin with the tile that holds it.

@@ -14,6 +14,12 @@ def attention_bias_kernel(
     head = tl.program_id(1).to(tl.int64)
     # FILL IN (roughly 38 lines)
 
+    # Puzzle p6, line by line; what is new stands under "the bias".
+
+        # The bias: an address for each entry of the tile. A stride of 0 gives a whole row, or column, the same one.
+
+        # It is part of the scores: added after the scale, and before anything is hidden or taken of them.
+
 
 @triton.jit
 def dbias_kernel(
@@ -26,3 +32,9 @@ def dbias_kernel(
     keys = tl.program_id(1).to(tl.int64) * Bc + tl.arange(0, Bc)
     dims = tl.arange(0, D)
     # FILL IN (roughly 19 lines)
+
+    # Each program owns one tile of dBias. What adds to it comes from every head, so the heads are a loop.
+
+    # The bias is that of every head: one load, before the loop.
+
+        # P and dS as in p7. S = scale QK^T + B, so dB is dS itself: no factor, and no further product.

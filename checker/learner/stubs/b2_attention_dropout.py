@@ -13,6 +13,14 @@ def attention_dropout_kernel(
     head = tl.program_id(1).to(tl.int64)
     # FILL IN (roughly 26 lines)
 
+    # Puzzle p6: Qi, and what stays in registers.
+
+        # Puzzle p6: scores, maximum, exponentials. The normaliser is the sum of all of them.
+
+        # New: which entries meet V. Each has a number of its own, whatever tile it is in.
+
+    # Puzzle p6: divide once. LSE knows nothing of dropout.
+
 
 @triton.jit
 def dropout_dk_dv_kernel(
@@ -24,3 +32,9 @@ def dropout_dk_dv_kernel(
     start_k = tl.program_id(0) * Bc
     head = tl.program_id(1).to(tl.int64)
     # FILL IN (roughly 27 lines)
+
+    # Puzzle p7: Kj, Vj, and what stays in registers.
+
+        # Puzzle p7: P as the softmax gave it.
+
+        # New: the forward pass's mask, drawn again.

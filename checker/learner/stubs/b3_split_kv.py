@@ -13,6 +13,12 @@ def split_kernel(
     head = tl.program_id(1).to(tl.int64)
     # FILL IN (roughly 29 lines)
 
+    # The keys of this split: from first_k up to, and without, end_k. None, if it begins past the last key.
+
+    # From here on it is p6, not causal, for these keys alone.
+
+    # A split without keys has li = 0 and mi = -inf: its O is 0, and its LSE -inf.
+
 
 @triton.jit
 def merge_kernel(
@@ -23,3 +29,7 @@ def merge_kernel(
     query = tl.program_id(0).to(tl.int64)
     head = tl.program_id(1).to(tl.int64)
     # FILL IN (roughly 11 lines)
+
+    # All parts of this query: a row of O and an LSE of each split.
+
+    # A softmax over the LSEs: each part weighs as much as the exponentials of its keys sum to.

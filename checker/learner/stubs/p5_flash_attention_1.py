@@ -15,4 +15,20 @@ def flash_attention_1_kernel(
         keys = start_k + tl.arange(0, Bc)
         kv_offsets = keys[:, None].to(tl.int64) * k_row_stride + dims[None, :]
         # FILL IN (roughly 27 lines): lines 6 to 13
+
+        # Line 6: load Kj, Vj.
+
+            # Line 8: load Qi, Oi, li, mi.
+
+            # Line 9: Sij = scale Qi Kj^T. Keys past the end must not count.
+
+            # Line 10: maximum, exponentials and their sum, of this tile alone.
+
+            # Line 11: both seen from the new maximum, and added.
+
+            # Line 12: Oi was divided by li; take that back, add, divide by li_new.
+
+            # Line 13: write li, mi.
+
+        # The next iteration loads what other threads of this program have just stored.
         tl.debug_barrier()

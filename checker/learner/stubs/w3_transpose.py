@@ -8,3 +8,7 @@ def transpose_kernel(
 ):
     rows = tl.program_id(0).to(tl.int64) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS)
     # FILL IN (roughly 5 lines)
+
+    # A lane takes part if its row and its column exist. What the others hold is never stored, so it needs no `other`.
+
+    # Column c of x is row c of y. The offsets in y and the transposed tile have the shape (BLOCK_COLS, BLOCK_ROWS).

@@ -160,6 +160,7 @@ class Workbench {
         this.editor.focus();
       },
     });
+    if (document.activeElement === document.body) this.part("notice").querySelector("button").focus(); // a choice that was taken is gone
   }
 
   /** What is shown is of another text than the editor's. */
@@ -425,6 +426,11 @@ class Workbench {
     this.#said(t("{seen} of {total} hints seen.", answer));
   }
 
+  async #comments() {
+    const answer = await this.#ask("comments", t("Looking for the comments …"));
+    if (answer?.text) this.#replace(answer.text, t("This is the stub with the solution’s comments."));
+  }
+
   // Questions whose answers are numbers of the learner's own kernel
 
   #questions() {
@@ -478,8 +484,15 @@ class Workbench {
         form.querySelector("input").focus({ preventScroll: true });
       },
       reset: () => {
-        if (!confirm(t("Go back to the stub? What you wrote is taken out of the editor."))) return;
-        this.#replace(this.data.stub, t("This is the stub."));
+        this.#notice(t("Go back to the stub? What you wrote is taken out of the editor."), {
+          [t("The stub")]: () => this.#replace(this.data.stub, t("This is the stub.")),
+          [t("With the solution’s comments")]: () => this.#comments(),
+          [t("Keep my code")]: () => {
+            this.#notice("");
+            this.editor.focus();
+          },
+        });
+        this.part("notice").querySelector("button").focus();
       },
     };
     for (const [name, act] of Object.entries(actions)) this.button(name).addEventListener("click", act);
