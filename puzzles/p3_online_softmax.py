@@ -26,6 +26,16 @@
 #               the old sum was relative to 3, now it is to 5
 # ```
 #
+# <details><summary>If you come straight from p1</summary>
+#
+# | since p1 | what is new |
+# |---|---|
+# | [p2](p2_safe_softmax.py) | The maximum of the row is subtracted before the exponential, so nothing overflows. The sum of the exponentials is called the normaliser. |
+# | | A row may be longer than a block. A loop goes from block to block, and what is assigned in it keeps its value for the next iteration. |
+# | | `tl.max(x, axis=0)` is the largest number of a block, and `tl.maximum(a, b)` the larger of two. The largest of no numbers is $-\infty$. |
+#
+# </details>
+#
 # ## The idea
 #
 # For the columns seen so far, keep the maximum $m$ and the normaliser $l = \sum_j e^{x_j - m}$. A new block with values

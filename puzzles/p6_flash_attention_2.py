@@ -36,6 +36,19 @@
 # n_q < n_k: the last query sees the last key
 # ```
 #
+# <details><summary>If you come straight from p3</summary>
+#
+# | since p3 | what is new |
+# |---|---|
+# | [p4](p4_tiled_softmax.py) | A tile has rows and columns: `rows[:, None]` and `cols[None, :]` together give its offsets and its masks. |
+# | | `m` and `l` are vectors with an entry for each row: they begin as `tl.full((8,), value, tl.float32)` and `tl.zeros((8,), tl.float32)`. Reductions take `axis=1`. |
+# | [a1](a1_matmul.py) | `tl.dot(a, b)` multiplies two tiles of one type, and gives a tile of fp32. `tl.trans(b)` exchanges the sides of a tile. |
+# | [p5](p5_flash_attention_1.py) | A score is `scale` times the dot product of a query and a key. The softmax of its scores weighs the rows of V, and their sum is the row of O. |
+# | | If the maximum grows, that sum is rescaled as `l` is. So O needs one pass, and the weights are never stored. |
+# | | A key past the end needs the score $-\infty$: a score of 0 would count. Convert the weights to `Vj.dtype` before the second product. |
+#
+# </details>
+#
 # ## The idea
 #
 # In PyTorch:

@@ -36,6 +36,19 @@
 # n_q < n_k: the last query sees the last key
 # ```
 #
+# <details><summary>直接从 p3 过来，就展开看</summary>
+#
+# | p3 之后 | 新东西 |
+# |---|---|
+# | [p4](p4_tiled_softmax.py) | 分块有行有列：`rows[:, None]` 和 `cols[None, :]` 合起来，就是它的偏移和掩码。 |
+# | | `m` 和 `l` 是向量，每行一个数，初值是 `tl.full((8,), value, tl.float32)` 和 `tl.zeros((8,), tl.float32)`。归约用 `axis=1`。 |
+# | [a1](a1_matmul.py) | `tl.dot(a, b)` 把两个类型相同的分块相乘，得到 fp32 的分块。`tl.trans(b)` 交换分块的两边。 |
+# | [p5](p5_flash_attention_1.py) | 分数是 `scale` 乘以查询和键的点积。对一个查询的分数做 softmax，就是 V 各行的权重，加权和是 O 的一行。 |
+# | | 最大值变大时，这个和要像 `l` 那样重新缩放。所以 O 只要一遍，权重从不存储。 |
+# | | 末尾之后的键，分数必须是 $-\infty$：分数为 0 也会算进去。第二次乘积之前，把权重转换成 `Vj.dtype`。 |
+#
+# </details>
+#
 # ## 思路
 #
 # 用 PyTorch 写：
