@@ -28,8 +28,8 @@ pytest = "$(bin)/python" -m pytest -q -n auto --dist worksteal
 solution: $(call layer,check) ## the solution of PUZZLE=p4, explained, once yours is accepted (FORCE=1: before)
 	@$(checker) solution $(call argument,PUZZLE) $(if $(FORCE),--force)
 
-bug: $(call layer,check) ## find the mistake in a kernel of PUZZLE=p4, once yours is accepted (LINE=17 FAILS="half", then FIX=1)
-	@$(checker) bug $(call argument,PUZZLE) $(call option,--number,NUMBER) $(call option,--line,LINE) $(call option,--fails,FAILS) $(if $(FIX),--fix)
+bug: $(call layer,check) ## find the mistake in a kernel of PUZZLE=p4, or one that a public project had, MUSEUM=1, once yours is accepted (LINE=17 FAILS="half", then FIX=1)
+	@$(checker) bug $(call argument,PUZZLE) $(call option,--museum,MUSEUM) $(call option,--number,NUMBER) $(call option,--line,LINE) $(call option,--fails,FAILS) $(if $(FIX),--fix)
 
 course: $(call layer,lab) ## for instructors: make an nbgrader course in COURSE=course, or bring it up to date
 	@$(checker) course $(call argument,COURSE) $(call option,--exchange,EXCHANGE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -18,12 +19,13 @@ from checker.commands.arguments import PATH, of_file, of_puzzle
 from checker.commands.output import end
 from checker.course import places
 from checker.course.edits import changes
+from checker.course.paragraphs import in_language
 from checker.course.puzzle import Puzzle
 from checker.course.saving import replace_whole
 from checker.course.status import ExitStatus, Misuse
 from checker.learner import hints, record, standing, stub
 from checker.learner import predict as predictions
-from checker.learner.bugs import Bug, bugs_of
+from checker.learner.bugs import Bug, bugs_of, museum
 from checker.learner.practice import best, checked, fault, held_back
 from checker.learner.progress import helped, noted, opened
 from checker.learner.solution import page
@@ -194,34 +196,43 @@ def _print(console: Console, code: str, walk_through: str) -> None:
 
 
 @click.command(hidden=not HAS_SOLUTIONS)
+@click.option("--museum", "piece", type=int, is_eager=True, help="In place of PUZZLE: a bug of a public project.")
 @of_puzzle
 @click.option("--number", type=int, help="Which bug. The first that is not fixed, if it is left out.")
 @click.option("--line", type=int, help="The line that you think is to blame.")
 @click.option("--fails", metavar="NAMES", help="The properties that you think fail, with spaces between them.")
 @click.option("--fix", is_flag=True, help="Check the bug's file, in which you have fixed it.")
-def bug(puzzle: str, number: int | None, line: int | None, fails: str | None, fix: bool) -> None:
+def bug(piece: int | None, puzzle: str, number: int | None, line: int | None, fails: str | None, fix: bool) -> None:
     """Find the one mistake in a kernel, say what it breaks, and fix it in one edit.
 
     Open once the puzzle is solved. Exit status 1: the puzzle is not solved yet, or the bug is not fixed.
     """
-    bugs = bugs_of(puzzle)
+    bugs = bugs_of(puzzle) if piece is None else museum()
+    if not bugs and piece is not None:
+        raise Misuse("This copy of the course has no museum: ask whoever gave it to you.")
     if not bugs:
         raise Misuse(f"This copy of the course has no bugs of puzzle {puzzle}: ask whoever gave it to you.")
-    console, entry = screen.console(), opened().progress.of(puzzle)
-    if not entry.solved:
-        screen.say(console, f"Bugs open once puzzle {puzzle} is solved.", typed("check", puzzle))
-        sys.exit(ExitStatus.REFUSED)
-    chosen = number if number is not None else min(entry.bugs + 1, len(bugs))
+    console, progress = screen.console(), opened().progress
+    fixed = progress.of(puzzle).bugs if piece is None else 0
+    chosen = next(n for n in (piece, number, min(fixed + 1, len(bugs))) if n is not None)
     if not 1 <= chosen <= len(bugs):
-        raise Misuse(f"Puzzle {puzzle} has bugs 1 to {len(bugs)}; there is no bug {chosen}.")
-    one, found = bugs[chosen - 1], catalog.load(puzzle)
+        raise Misuse(
+            f"Puzzle {puzzle} has bugs 1 to {len(bugs)}; there is no bug {chosen}."
+            if piece is None
+            else f"The museum has pieces 1 to {len(bugs)}; there is no piece {chosen}."
+        )
+    one = bugs[chosen - 1]
+    if not progress.of(one.puzzle).solved:
+        screen.say(console, f"Bugs open once puzzle {one.puzzle} is solved.", typed("check", one.puzzle))
+        sys.exit(ExitStatus.REFUSED)
+    found = catalog.load(one.puzzle)
     if fix:
         sys.exit(_fixed(console, one))
     if line is not None or fails is not None:
         _judged(console, one, found, line, (fails or "").replace(",", " ").split())
-    elif number is None and entry.bugs >= len(bugs):
+    elif number is None and fixed >= len(bugs):
         say = f"You have fixed all {one.total} bugs of puzzle {puzzle}. One of them again:"
-        screen.say(console, say, f"make bug PUZZLE={puzzle} NUMBER=1")
+        screen.say(console, say, bugs[0].command)
     else:
         _handed_out(console, one, found)
 
@@ -238,15 +249,20 @@ def _handed_out(console: Console, one: Bug, puzzle: Puzzle) -> None:
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
         raise Misuse(f"{places.shown(path)} cannot be written: {error.strerror}.") from error
-    console.print(f"Puzzle {one.puzzle}, bug {one.number} of {one.total}: {places.shown(path)}", style="bold")
+    shown = places.shown(path)
+    if one.story:
+        say = f"The museum, piece {one.number} of {one.total}, of puzzle {one.puzzle}: {shown}"
+    else:
+        say = f"Puzzle {one.puzzle}, bug {one.number} of {one.total}: {shown}"
+    console.print(say, style="bold")
     language = "python" if console.is_terminal else "text"
     console.print(Syntax(text, language, line_numbers=True, background_color="default", word_wrap=True))
     console.print("\nThere is one mistake in it. Which of these properties does it break, and which line is to blame?")
     for p in puzzle.properties:
         console.print(Text.assemble("  ", (f"{p.name:14}", "bold"), f" {said(p.title)}"))
     names = " ".join(p.name for p in puzzle.properties[:2])
-    screen.say(console, "\nSay it first, with the names that you choose:", f'{_again(one)} LINE=17 FAILS="{names}"')
-    screen.say(console, f"Then fix it in {places.shown(path)}, with one edit:", f"{_again(one)} FIX=1")
+    screen.say(console, "\nSay it first, with the names that you choose:", f'{one.command} LINE=17 FAILS="{names}"')
+    screen.say(console, f"Then fix it in {shown}, with one edit:", f"{one.command} FIX=1")
 
 
 def _judged(console: Console, one: Bug, puzzle: Puzzle, line: int | None, fails: list[str]) -> None:
@@ -270,7 +286,7 @@ def _judged(console: Console, one: Bug, puzzle: Puzzle, line: int | None, fails:
     finding = verdict.findings[0]
     console.print(f"  {finding.title}", style="bold")
     console.print(f"  {finding.explanation}")
-    screen.say(console, f"Now fix it in {places.shown(one.path())}:", f"{_again(one)} FIX=1")
+    screen.say(console, f"Now fix it in {places.shown(one.path())}:", f"{one.command} FIX=1")
 
 
 def _fixed(console: Console, one: Bug) -> ExitStatus:
@@ -280,7 +296,7 @@ def _fixed(console: Console, one: Bug) -> ExitStatus:
         submission = from_file(Path(os.path.relpath(path)))
         places_changed = len(changes(one.text, path.read_text(encoding="utf-8", errors="replace")))
     except (Unreadable, OSError) as problem:
-        raise Misuse(f"{problem} Get the file: {_again(one)}") from problem
+        raise Misuse(f"{problem} Get the file: {one.command}") from problem
     if places_changed == 0:
         screen.say(console, "The bug is as it was. Fix it in its file first:", places.shown(path))
         return ExitStatus.REFUSED
@@ -296,6 +312,11 @@ def _fixed(console: Console, one: Bug) -> ExitStatus:
         )
         return ExitStatus.REFUSED
     console.print(f"✓ fixed: bug {one.number} of {one.total}", style="bold green")
+    if one.story:
+        _told(console, in_language(one.story))
+        if one.number < one.total:
+            screen.say(console, "Next:", f"make bug MUSEUM={one.number + 1}")
+        return ExitStatus.ACCEPTED
     try:
         noted(one.puzzle, lambda was: replace(was, bugs=max(was.bugs, one.number)))
     except OSError as error:
@@ -305,8 +326,11 @@ def _fixed(console: Console, one: Bug) -> ExitStatus:
     return ExitStatus.ACCEPTED
 
 
-def _again(one: Bug) -> str:
-    return f"make bug PUZZLE={one.puzzle} NUMBER={one.number}"
+def _told(console: Console, story: str) -> None:
+    """Print a section of Markdown, without the name of its kernel in the heading."""
+    from rich.markdown import Markdown
+
+    console.print(Markdown(re.sub(r"^## \w+: ", "## ", story, flags=re.MULTILINE), hyperlinks=False))
 
 
 def _remark(sentence: str) -> None:

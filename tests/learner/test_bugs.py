@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 
 import pytest
@@ -10,17 +11,19 @@ from checker import catalog
 from checker.check import Terms, check
 from checker.course import ladder
 from checker.course.edits import changes
-from checker.learner.bugs import Bug, bugs_of
+from checker.course.language import CHINESE, speaking
+from checker.course.paragraphs import in_language
+from checker.learner.bugs import Bug, bugs_of, museum
 from checker.submission.read import from_cells
 from tests.conftest import ROOT, lending
 from tests.learner.conftest import Course, solution_text
 
-EVERY = [bug for puzzle_id in ladder.RUNGS for bug in bugs_of(puzzle_id)]
+EVERY = [*(bug for puzzle_id in ladder.RUNGS for bug in bugs_of(puzzle_id)), *museum()]
 HARDEST = [bugs_of(puzzle_id)[-1] for puzzle_id in ("w1", "p3", "a4", "p7")]
 
 
 def named(bug: Bug) -> str:
-    return f"{bug.puzzle}_{bug.number}"
+    return f"{bug.puzzle}_{'museum_' * bool(bug.story)}{bug.number}"
 
 
 @pytest.mark.finished
@@ -41,6 +44,19 @@ def test_it_breaks_a_property(bug: Bug) -> None:
     assert not all(p.passed for p in verdict.properties)
 
 
+def test_the_museum_has_a_report_for_each_piece_in_both_languages() -> None:
+    pieces = museum()
+    assert len(pieces) >= 24 and {one.puzzle for one in pieces} == {*(f"p{n}" for n in range(2, 8)), "b1", "b2", "b3"}
+    codes = [bug.text.partition("\n")[2] for bug in EVERY]
+    assert len(set(codes)) == len(codes)
+    for one in pieces:
+        assert re.search(
+            r"^\[[\w./-]+#\d+\]\(https://github\.com/\S+/\d+\), 20\d\d-\d\d-\d\d\. ", one.story, re.MULTILINE
+        )
+        with speaking(CHINESE):
+            assert "（英文）" not in in_language(one.story)
+
+
 def test_lines_that_differ_and_the_neighbours_of_those_that_are_gone() -> None:
     assert changes("a\nb\nc", "a\nB\nc") == [range(2, 3)]
     assert changes("a\nb\nc", "a\nb\nx\ny\nc") == [range(3, 5)]
@@ -53,8 +69,8 @@ def test_lines_that_differ_and_the_neighbours_of_those_that_are_gone() -> None:
 def hunting(course: Course) -> Course:
     """A course with all that bugs are made of, whose puzzle p3 is solved."""
     (course.root / "tests" / "wrong").mkdir(parents=True)
-    for name in ("p3.diff", "p2.diff"):
-        shutil.copy(ROOT / "tests" / "wrong" / name, course.root / "tests" / "wrong")
+    for path in {*(ROOT / "tests" / "wrong").glob("*.diff")} - {ROOT / "tests" / "wrong" / "p1.diff"}:
+        shutil.copy(path, course.root / "tests" / "wrong")
     (course.root / "progress.txt").write_text("puzzle p3: solved 2026-01-01 10:00\n")
     return course
 
@@ -91,6 +107,20 @@ def test_a_hunt(hunting: Course) -> None:
     assert f"bug 2 of {bug.total}" in hunting.run("bug", "3").stdout
 
 
+def test_a_piece_of_the_museum_tells_its_story_once_it_is_fixed(hunting: Course) -> None:
+    piece = next(one for one in museum() if one.puzzle == "p3")
+    number = ("bug", "--museum", str(piece.number))
+    assert f"piece {piece.number} of {piece.total}, of puzzle p3" in hunting.run(*number).stdout
+    told = hunting.run(*number, "--line", str(piece.lines[0])).stdout
+    report = piece.story.partition("[")[2].partition("]")[0]
+    assert "✓ Line" in told and report not in told
+    head = piece.text.partition("\n")[0] + "\n"
+    (hunting.root / "bugs" / f"museum_{piece.number}.py").write_text(head + solution_text("p3").partition('"""\n')[2])
+    fixed = hunting.run(*number, "--fix")
+    assert fixed.returncode == 0 and report in fixed.stdout and f"make bug MUSEUM={piece.number + 1}" in fixed.stdout
+    assert hunting.progress == "puzzle p3: solved 2026-01-01 10:00\n"
+
+
 def test_what_the_learner_has_begun_is_kept(hunting: Course) -> None:
     hunting.run("bug", "3", "--number", "2")
     file = hunting.root / "bugs" / "p3_bug_2.py"
@@ -104,6 +134,8 @@ def test_what_the_learner_has_begun_is_kept(hunting: Course) -> None:
     [
         (["2"], 1, "Bugs open once puzzle p2 is solved"),
         (["3", "--number", "99"], 2, "there is no bug 99"),
+        (["--museum", "1"], 1, "Bugs open once puzzle p2 is solved"),
+        (["--museum", "0"], 2, "there is no piece 0"),
         (["3", "--fails", "speed"], 2, "no property speed"),
         (["3", "--line", "x"], 2, "--line"),
         (["3", "--fix"], 2, "make bug PUZZLE=p3"),
