@@ -20,6 +20,7 @@ from checker.course.language import CHINESE, LANGUAGES
 from checker.course.lesson import script_cells
 from checker.course.localised import languages
 from checker.course.paragraphs import lessons
+from checker.learner.bugs import museum
 from checker.learner.stub import shipped
 from checker.publish import translations
 from tests.browsers import blank_page, violations
@@ -119,7 +120,7 @@ def test_what_a_page_says_otherwise_is_said_in_a_lesson(language: str) -> None:
 
 
 TRANSLATED = [rung for rung in ladder.LADDER if languages(rung.id)]
-BOTH = [f"{room}/{rung.stem}" for room in ("puzzles", "solutions") for rung in TRANSLATED]
+BOTH = ["solutions/museum", *(f"{room}/{rung.stem}" for room in ("puzzles", "solutions") for rung in TRANSLATED)]
 MISSING = {text.file.stem for text in translations.texts(CHINESE) if not text.other}
 OTHERWISE = ("title", "questions", "saves", "following")  # what a page's data say in words
 
@@ -242,6 +243,15 @@ def test_a_solution_is_shut_and_not_searched(built_site: Path) -> None:
         assert bool(opening) == ('class="solution-gate"' in before) == (not rung.pytorch)  # whose success nobody sees
         if opening:
             assert "highlight" in inside and "highlight" not in before[before.index("<article") :]
+
+
+@pytest.mark.parametrize("language", ["", "zh/"])
+def test_the_museum_shows_the_lines_to_blame_and_never_a_whole_kernel(pages: dict[str, Page], language: str) -> None:
+    page, pieces = pages[f"{language}solutions/museum.html"], museum()
+    assert page.hints == len(pieces) and "def " not in page.code
+    for one in pieces:
+        assert all(one.text.split("\n")[line - 1].strip() in page.code for line in one.lines)
+        assert one.story.partition("](")[2].partition(")")[0] in page.links
 
 
 def test_without_solutions_there_are_no_such_pages(tmp_path: Path) -> None:

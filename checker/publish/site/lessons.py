@@ -8,6 +8,7 @@ from __future__ import annotations
 import html
 import json
 import re
+import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from checker.course.ladder import RUNGS, SPINE, Rung, following
 from checker.course.language import CHINESE, ENGLISH, spoken
 from checker.course.lesson import Hint, code_lines, emptied, hints, kernel_cell, script_cells
 from checker.course.localised import languages
-from checker.learner.bugs import Bug, bugs_of
+from checker.learner.bugs import Bug, bugs_of, museum
 from checker.report.said import said
 
 TOO_LARGE = ("b1", "b3")  # to be timed: NumPy has no such arrays in 32 bits
@@ -91,6 +92,18 @@ def solution(rung: Rung, root: Path = places.ROOT) -> str:
     heading, _, parts = _here(walk_through, root).partition("\n")
     gate = "" if rung.pytorch else f"puzzle: {rung.id}\n"  # opens after success, which PyTorch has elsewhere
     return _part("solution", gate=gate, heading=heading, code=code, parts=parts.strip())
+
+
+def public_bugs(root: Path = places.ROOT) -> str:
+    """Return the page of the museum: what happened, and the lines to blame, never a whole kernel. Raises OSError."""
+    opening, _, _ = (root / "solutions" / "museum.md").read_text(encoding="utf-8").partition("\n## ")
+    parts = ["---\nnosearch: true\n---", _here(opening, root)]
+    for piece in museum(root):
+        heading, _, story = _of_page(paragraphs.in_language(piece.story, root)).partition("\n")
+        blamed = textwrap.dedent("\n".join(piece.text.split("\n")[line - 1] for line in piece.lines))
+        title = f"{piece.number}. {piece.puzzle}{said(': ')}{heading.partition(': ')[2]}"
+        parts.append(_part("piece", title=title, story=story.strip(), code=blamed))
+    return "\n\n".join(parts)
 
 
 def _part(name: str, **holes: str) -> str:

@@ -18,7 +18,7 @@ from checker.course.language import ENGLISH, speaking
 from checker.course.localised import languages
 from checker.publish.bundle import NAME
 from checker.publish.site import front
-from checker.publish.site.lessons import TOP, in_words, lesson, solution
+from checker.publish.site.lessons import TOP, in_words, lesson, public_bugs, solution
 
 TITLE = "From softmax to FlashAttention"
 PAGES = {
@@ -37,6 +37,7 @@ PAGES = {
     "benchmarks/results/speed.md": "How fast the solutions are",
     "docs/guide.md": "On your own machine",
 }
+MUSEUM = {"solutions/museum.md": "Bugs that public projects had"}  # not in a student's copy
 FRONT, INDEX, FIGURES = "docs/site/index.md", "index.md", "docs/figures"
 _LINK = re.compile(r"(!?)\[([^\[\]]*)\]\(([^)\s]+)\)")
 
@@ -72,7 +73,12 @@ def _paths(origins: Collection[str]) -> dict[str, str]:
 def _of_lessons_in_english(root: Path) -> list[str]:
     """The files of lessons and solutions of which the site has pages."""
     solved = [f"solutions/{rung.stem}.md" for rung in LADDER if places.solution(rung.id, root).exists()]
-    return [f"puzzles/{rung.stem}.py" for rung in LADDER] + solved
+    return [f"puzzles/{rung.stem}.py" for rung in LADDER] + solved + [*_of_museum(root)]
+
+
+def _of_museum(root: Path) -> dict[str, str]:
+    """Return the page of the museum and its title, if this copy of the course has it."""
+    return {page: title for page, title in MUSEUM.items() if (root / page).exists()}
 
 
 def _of_lessons(root: Path, language: str) -> dict[str, str]:
@@ -83,7 +89,7 @@ def _of_lessons(root: Path, language: str) -> dict[str, str]:
             made[f"puzzles/{rung.stem}.py"] = lesson(rung, root)
             if places.solution(rung.id, root).exists():
                 made[f"solutions/{rung.stem}.md"] = solution(rung, root)
-    return made
+    return made | {page: public_bugs(root) for page in _of_museum(root)}
 
 
 def _front(root: Path, there: Collection[str]) -> str:
@@ -91,7 +97,7 @@ def _front(root: Path, there: Collection[str]) -> str:
     parts = {"go on": front.go_on(), "how long": front.how_long(root), "ladder": front.ladder(root, there)}
     for name, part in parts.items():
         text = text.replace(f"<!-- {name} -->", part)
-    return f"---\nhide-toc: true\n---\n{text}{front.contents(PAGES, there)}"
+    return f"---\nhide-toc: true\n---\n{text}{front.contents(PAGES | _of_museum(root), there)}"
 
 
 def _linked(text: str, origin: str, own: dict[str, str], every: dict[str, str], root: Path) -> str:
