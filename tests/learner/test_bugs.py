@@ -51,7 +51,7 @@ def test_the_museum_has_a_report_for_each_piece_in_both_languages() -> None:
     assert len(set(codes)) == len(codes)
     for one in pieces:
         assert re.search(
-            r"^\[[\w./-]+#\d+\]\(https://github\.com/\S+/\d+\), 20\d\d-\d\d-\d\d\.\s", one.story, re.MULTILINE
+            r"^\[[\w./-]+#\d+\]\(https://github\.com/\S+/\d+\),\s20\d\d-\d\d-\d\d\.\s", one.story, re.MULTILINE
         )
         with speaking(CHINESE):
             assert "（英文）" not in in_language(one.story)
