@@ -314,6 +314,7 @@ def _fixed(console: Console, one: Bug) -> ExitStatus:
     console.print(f"✓ fixed: bug {one.number} of {one.total}", style="bold green")
     if one.story:
         _told(console, in_language(one.story))
+        console.print()
         if one.number < one.total:
             screen.say(console, "Next:", f"make bug MUSEUM={one.number + 1}")
         return ExitStatus.ACCEPTED
