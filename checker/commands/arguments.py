@@ -16,7 +16,8 @@ Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def _asked_for(context: click.Context, parameter: click.Parameter, puzzle: str | None) -> str | None:
-    if context.resilient_parsing or context.params.get("piece") is not None:  # a shell completes a line; it says which
+    if context.resilient_parsing or context.params.get("piece") is not None:
+        # A shell asks how to complete a line, or a piece of the museum says its puzzle.
         return puzzle
     verb = context.command.name
     if puzzle is None:
