@@ -61,10 +61,6 @@ def _as_q(case: Case, head: Array, query: Array, key: Array) -> Array:
     return np.asarray(head * of_head + query * of_row + key)
 
 
-def _of_head_0(case: Case, head: Array, query: Array, key: Array) -> Array:
-    return right_address(case, 0 * head, query, key)
-
-
 def _first_keys(case: Case, head: Array, query: Array, key: Array) -> Array:
     return right_address(case, head, query, key % shape_of(case).Bc)
 

@@ -177,22 +177,6 @@ def sum_in_half(case: Case, g: Gradients) -> Array:
     return total.astype(np.float64)
 
 
-def turned(case: Case, g: Gradients) -> Array:
-    """The gradient with each tile turned in its place, where tiles are square; else as it is.
-
-    Lanes past the last key are turned as well: their score is 0 and their dP, too. Those past the last query are 0.
-    """
-    s, ds = shape_of(case), np.asarray(g.ds.sum(axis=0))
-    if s.Br != s.Bc:
-        return ds
-    whole = np.zeros((s.tr * s.Br, s.tc * s.Bc))
-    with np.errstate(over="ignore"):
-        whole[: s.n_q] = -(np.exp(-wide(case, "lse")) * wide(case, "delta")).sum(axis=0)[:, None]
-    whole[: s.n_q, : s.n_k] = ds
-    tiles = whole.reshape(s.tr, s.Br, s.tc, s.Bc).swapaxes(1, 3)
-    return tiles.reshape(whole.shape)[: s.n_q, : s.n_k]
-
-
 def of_head_0(case: Case, names: str) -> Array:
     """The gradient with some tensors of head 0 for all heads: of q, k, v, o (dO), l (LSE) and d (delta) those named."""
 

@@ -24,8 +24,6 @@ from checker.course.words import Ideas
 
 idea = Ideas(__file__)
 
-SEEDS = (0, 1, 42, 123, 1234, 12345)  # those that people write
-
 
 def _tile(s: Shape, i: Array, j: Array) -> Array:
     """Positions within a tile."""

@@ -8,10 +8,10 @@ from typing import Literal
 
 import numpy as np
 
-from checker.catalog.attention.bounds import looked_at, whole_tiles
+from checker.catalog.attention.bounds import looked_at
 from checker.catalog.attention.forward.models import Outputs, attention, from_scores, last_looked_at, of_scores
 from checker.catalog.attention.launch import shape_of
-from checker.catalog.attention.reference import has_keys, is_causal, offset, scores, sees, visible
+from checker.catalog.attention.reference import has_keys, is_causal, offset, scores, sees
 from checker.catalog.lines import loop_end, loop_end_without_mask
 from checker.course.case import Array, Case, Role
 from checker.course.misconception import Unwritten, Writes
@@ -114,22 +114,6 @@ def _beginning_at_the_diagonal(wrong: Literal["causal", "all"]) -> tuple[Writes,
     )
 
 
-def causal_unasked(case: Case, ending_only: bool) -> Array:
-    """Return which query sees which key in a full launch that is masked as if it were causal, shape (n_q, n_k).
-
-    `ending_only`: only the loop over keys ends as if it were causal.
-    """
-    seen = visible(shape_of(case).n_q, shape_of(case).n_k, causal=True)
-    return whole_tiles(case, seen) if ending_only else seen
-
-
-def _unasked(ending_only: bool) -> Writes:
-    """Return the outputs of full launches as in `causal_unasked`, and none of causal ones."""
-    return Writes(
-        lambda case: {} if is_causal(case) else of_scores(case, scores(case), causal_unasked(case, ending_only))
-    )
-
-
 def _tiles_without_keys(case: Case) -> Outputs:
     """Return the elements in tiles of queries without keys, left unwritten by a program that returns early."""
     shape = shape_of(case)
@@ -197,8 +181,6 @@ def _mean(v: Array, case: Case) -> Array:
     return np.asarray(v[:, :block].sum(axis=1, keepdims=True) / block)
 
 
-UNASKED = {  # by key of the idea
-}
 CAUSAL = (
     RETURNED_EARLY,
     idea(
@@ -239,7 +221,6 @@ CAUSAL = (
     ),
     idea("causal-offset-reversed", *_in_both_loops(lambda t: -t.off)),
     idea("causal-top-left", *_in_both_loops(lambda t: 0)),
-    *(idea(key, sign) for key, sign in UNASKED.items()),
     idea("loop-begins-at-the-diagonal", *_beginning_at_the_diagonal("causal"), *_beginning_at_the_diagonal("all")),
     idea("causal-ignored", _seeing(lambda t: np.ones_like(t.sees()), skipping=False)),
     idea("causal-ignored/on-the-diagonal", _seeing(lambda t: np.ones_like(t.sees()))),

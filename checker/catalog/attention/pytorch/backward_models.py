@@ -6,7 +6,6 @@ A call makes all three gradients, where each kernel of the family makes some.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -29,7 +28,6 @@ from checker.catalog.attention.backward.models import (
 )
 from checker.catalog.attention.backward.models import scaled as scaled_in_kernels
 from checker.catalog.attention.bounds import looked_at, transposed
-from checker.catalog.attention.forward.causal_mistakes import causal_unasked
 from checker.catalog.attention.forward.models import last_looked_at
 from checker.catalog.attention.launch import shape_of, wide
 from checker.catalog.attention.pytorch.backward import as_in_kernels
@@ -95,10 +93,6 @@ def _only_in_ds(skipping: bool) -> Writes:
     return as_in_kernels(from_gradients(lambda case, g: masked_only_in_ds(case, skipping)), "dv", causal=True)
 
 
-def _hidden_as_zero(case: Case) -> Array:
-    return p_of(case, np.where(sees(case), scores(case), 0.0), lse_of(case), looked_at(case))
-
-
 NO_MASK = _with_mask(lambda case: np.ones_like(sees(case)))
 TOP_LEFT = _shifted(lambda case: 0)
 ONE_TOO_FEW, ONE_TOO_MANY = _shifted(lambda case: offset(case) - 1), _shifted(lambda case: offset(case) + 1)
@@ -111,7 +105,6 @@ MASK_OF_EACH_TILE, KEYS_FROM_ZERO, QUERIES_FROM_ZERO = (
     for queries, keys in ((True, True), (False, True), (True, False))
 )
 MASK_ONLY_IN_DS = _only_in_ds(True), _only_in_ds(False)
-HIDDEN_AS_ZERO = as_in_kernels(from_p(_hidden_as_zero))
 SOFTMAX_OF_EACH_TILE = tuple(
     as_in_kernels(from_p(partial(tile_softmax, hidden_too=hidden_too))) for hidden_too in (False, True)
 )
@@ -149,16 +142,6 @@ def _whole(queries: bool, keys: bool) -> Change:
     return change
 
 
-def _reshaped(case: Case, x: Array) -> Array:
-    """Each tile of P or dS is reshaped, instead of transposed, before it is multiplied: here transposed back again."""
-    s, made = shape_of(case), x.copy()
-    for i in range(0, s.n_q, s.Br):
-        for j in range(0, s.n_k, s.Bc):
-            tile = x[:, i : i + s.Br, j : j + s.Bc]
-            made[:, i : i + s.Br, j : j + s.Bc] = tile.reshape(len(x), tile.shape[2], tile.shape[1]).swapaxes(1, 2)
-    return made
-
-
 def _first_query(early: int, start: int, offset: int, Br: int, Bc: int) -> int:
     return max(0, start - offset + early) // Br * Br
 
@@ -183,7 +166,6 @@ def _late(first: Callable[[int, int, int, int], int]) -> Writes:
 
 LAST_TILE = {name: _from_tiles(_last_keys if name == "dq" else _last_queries, name) for name in ALL}
 TRANSPOSED = {name: _from_tiles(transposed, name) for name in ALL}
-RESHAPED = {name: _from_tiles(_reshaped, name) for name in ("dk", "dv")}
 WHOLE_TILES = tuple(_from_tiles(_whole(*of)) for of in ((True, True), (True, False), (False, True)))
 BEGUN_LATE = (
     _late(lambda start, offset, Br, Bc: start // Br * Br),
@@ -241,19 +223,6 @@ def _p_outside(case: Case, g: Gradients) -> dict[str, Array]:
     return collected(case, g.p, np.where(sees(case), g.p * g.dp - delta_of(case), 0.0))
 
 
-def _unasked(case: Case, ending_only: bool) -> Array:
-    """P of calls that are not causal, with the causal mask all the same, or only the loops that go with it."""
-    return p_of(case, scores(case), lse_of(case), causal_unasked(case, ending_only))
-
-
-def _unless_causal(sign: Writes) -> Writes:
-    """This sign, of calls that are not causal alone."""
-    return replace(sign, outputs=lambda case: {} if case.constexprs["causal"] else sign.outputs(case))
-
-
-UNASKED = tuple(
-    _unless_causal(as_in_kernels(from_p(partial(_unasked, ending_only=ending_only)))) for ending_only in (False, True)
-)
 ONE_TILE_MASKED = tuple(
     as_in_kernels(from_p(partial(masked_once, keys_outside=outside)), causal=True) for outside in (True, False)
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from checker.catalog.attention.forward import causal_mistakes, flash_2_mistakes
 from checker.catalog.attention.forward import mistakes as forward_mistakes
-from checker.catalog.attention.forward.causal_mistakes import CAUSAL, UNASKED
+from checker.catalog.attention.forward.causal_mistakes import CAUSAL
 from checker.catalog.attention.forward.flash_2_mistakes import (
     ACCUMULATION,
     LSE,
@@ -74,7 +74,6 @@ VALUES = (
     _idea("causal-top-left"),
     _idea("causal-offset-reversed", *models.OFFSET_REVERSED),
     _idea("causal-ignored"),
-    *(_idea(key, *_lent(sign)) for key, sign in UNASKED.items()),
     _idea("causal-tile-not-masked"),
     _idea("loop-begins-at-the-diagonal"),
     _idea("loop-ends-too-early"),

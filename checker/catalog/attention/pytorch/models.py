@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 
@@ -35,10 +34,6 @@ def _maximum_of_hidden(case: Case) -> Outputs:
     e = np.where(sees(case), exp32(s - np.where(np.isinf(m), 0.0, m)), 0.0)
     l = e.sum(axis=-1, keepdims=True)
     return {"o_ptr": e @ v / np.where(l == 0, 1.0, l), "lse_ptr": (m + np.log(l))[..., 0]}
-
-
-def _hidden_as_zero(case: Case) -> Outputs:
-    return of_scores(case, np.where(sees(case), scores(case), 0.0), looked_at(case))
 
 
 def seen_in_each_tile(case: Case, more: int, queries: bool = True, keys: bool = True) -> Array:
@@ -150,7 +145,6 @@ def _shared(how: Callable[[Array], Array], x: Array, rows: Array) -> Array:
 
 
 MAXIMUM_OF_HIDDEN = as_in_the_family(Writes(_maximum_of_hidden))
-HIDDEN_AS_ZERO = as_in_the_family(Writes(_hidden_as_zero))
 MASK_OF_EACH_TILE, KEYS_FROM_ZERO, QUERIES_FROM_ZERO = (
     tuple(as_in_the_family(Writes(_mask_of_each_tile(shifted, queries, keys))) for shifted in (True, False))
     for queries, keys in ((True, True), (False, True), (True, False))
@@ -166,7 +160,6 @@ INVERSE_FACTORS = tuple(
 SUM_OF_SOFTMAXES = as_in_the_family(running(p=_sum_of_softmaxes))
 LSE_OF_LAST_TILE = as_in_the_family(from_scores(_lse_of_last_tile))
 MAXIMUM_FORGOTTEN = as_in_the_family(from_scores(_maximum_forgotten))
-EPSILON = tuple(as_in_the_family(running(last=partial(np.add, 10.0**-digits))) for digits in range(2, 6))
 OVER_EVERYTHING = tuple(as_in_the_family(from_scores(_over_everything(what))) for what in ("maximum", "sum"))
 
 # What a function takes.
