@@ -22,7 +22,7 @@ DOTS_PER_INCH = 110
 
 
 def figure(result: Result) -> Figure:
-    """The picture, not yet written anywhere."""
+    """Return the picture, not yet written anywhere."""
     sizes = result.alike[: len(MARKERS)]
     made = Figure(figsize=(9, 3.4 + 1.9 * len(sizes)), layout="constrained", facecolor="white")
     axes = made.subplots(1 + len(sizes), 1, squeeze=False, height_ratios=[2.2] + [1.0] * len(sizes))[:, 0]
@@ -33,7 +33,7 @@ def figure(result: Result) -> Figure:
 
 
 def png(result: Result) -> bytes:
-    """The picture as PNG."""
+    """Return the picture as PNG."""
     buffer = io.BytesIO()
     figure(result).savefig(buffer, dpi=DOTS_PER_INCH, format="png")
     return buffer.getvalue()

@@ -14,11 +14,11 @@ class Gpu:
     matrix_tflops: float  # fp16 or bf16 products (dense, without sparsity), summed in fp32
 
     def seconds(self, flops: float, moved: float) -> float:
-        """The least time for `flops` operations and `moved` bytes."""
+        """Return the least time for `flops` operations and `moved` bytes."""
         return max(flops / self.matrix_tflops * 1e-12, moved / self.gb_per_s * 1e-9)
 
     def tflops(self, intensity: float) -> float:
-        """The height of the roof over `intensity` operations per byte."""
+        """Return the height of the roof over `intensity` operations per byte."""
         return min(self.matrix_tflops, intensity * self.gb_per_s * 1e-3)
 
 

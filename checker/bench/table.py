@@ -59,7 +59,7 @@ def report(result: Result) -> RenderableType:
 
 
 def markdown(results: Iterable[Result]) -> str:
-    """One table a puzzle and size."""
+    """Return one table a puzzle and size."""
     lines: list[str] = []
     for result in results:
         lines += [f"## Puzzle {result.puzzle}: {result.title}", "", _measured_on(result), ""]
@@ -71,7 +71,9 @@ def markdown(results: Iterable[Result]) -> str:
 
 
 def summary(results: Iterable[Result]) -> str:
-    """One line a size: what share of the copy, or how many times its peer's speed, each form of the course reaches."""
+    """Return one line a size: what share of the copy, or how many times its peer's speed, each form of the course
+    reaches.
+    """
     lines = []
     for result in results:
         first = result.sizes[0]
@@ -84,7 +86,7 @@ def summary(results: Iterable[Result]) -> str:
 
 
 def _table(headings: list[str], rows: list[list[str]]) -> list[str]:
-    """The lines of a table in Markdown."""
+    """Return the lines of a table in Markdown."""
     lines = ["| " + " | ".join(cells) + " |" for cells in (headings, *rows)]
     return [lines[0], "|---|" + "---:|" * (len(headings) - 1), *lines[1:]]
 
@@ -107,7 +109,7 @@ def _headings(result: Result, size: Size) -> list[str]:
 
 
 def _row(result: Result, size: Size, timing: Timing) -> list[str]:
-    """The cells of all columns but the first."""
+    """Return the cells of all columns but the first."""
     if not result.measured:
         return [span(timing.low, timing.high, ".3g"), span(size.speed(timing.low), size.speed(timing.high), ".0f")]
     peer = size.of(_peer(size))

@@ -14,7 +14,7 @@ _OF_SOFTMAX = 5.0  # operations an element: maximum, difference, exponential, su
 
 
 def size_of(puzzle: Puzzle, timed: Timed, traffic: Iterable[Traffic] = ()) -> Size:
-    """The size, with nothing timed yet. Blocks are those that are tried first.
+    """Return the size, with nothing timed yet. Blocks are those that are tried first.
 
     `traffic` is what a kernel moved on the interpreter, against its bounds; at this size it moves the
     same share of what the bounds are here. Without it, the bounds themselves.
@@ -43,7 +43,7 @@ def _bytes(tensor: Tensor) -> int:
 
 
 def asked(timed: Timed) -> request.Size:
-    """The launches of one size, as the child is told of them: without budgets or expectations."""
+    """Return the launches of one size, as the child is told of them: without budgets or expectations."""
     kernels = []
     for kernel, tunings in timed.tunings.items():
         prefix = f"{kernel}: " if len(timed.tunings) > 1 else ""

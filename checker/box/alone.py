@@ -74,7 +74,7 @@ class Alone:
         return BoxResult(results, versions, seconds)
 
     def _versions(self) -> dict[str, str]:
-        """What it says when it has imported everything. Raises BoxFailed."""
+        """Return what it says when it has imported everything. Raises BoxFailed."""
         late = threading.Timer(STARTUP_SECONDS, self._process.kill)
         late.start()
         try:

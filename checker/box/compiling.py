@@ -117,7 +117,7 @@ class Compiler:
         self._stack.close()
 
     def results(self) -> list[Compiled]:
-        """One result per job, in order. Waits for them; a compiler that gives none is an error in each."""
+        """Return one result per job, in order. Waits for them; a compiler that gives none is an error in each."""
         if not self.jobs:
             return []
         if self.known is not None:
@@ -145,7 +145,7 @@ class Compiler:
         return results
 
     def _answered(self, group: list[Job], one: Received) -> list[tuple[dict[str, Any], bytes]]:
-        """What a runner has answered to each of its jobs, not yet believed: a header, and assembler text."""
+        """Return what a runner has answered to each of its jobs, not yet believed: a header, and assembler text."""
         answers: list[tuple[dict[str, Any], bytes]] = []
         most = 1 + max(len(job.stages) for job in group)
         with contextlib.suppress(wire.MalformedFrame):
@@ -187,7 +187,7 @@ class Compiler:
         return [_result(fields, job) for fields, job in zip(answers, self.jobs, strict=True)]
 
     def _cache_file(self) -> Path:
-        """Where the outcome is kept: named after the source, the jobs, the compiler and how it is called."""
+        """Return where the outcome is kept: named after the source, the jobs, the compiler and how it is called."""
         caller = "".join(
             (Path(__file__).parent / "inside" / f"{n}.py").read_text("utf-8") for n in ("compiler", "lowering")
         )
@@ -195,7 +195,7 @@ class Compiler:
         return cache_folder() / "compiled" / f"{hashlib.sha256(asked.encode()).hexdigest()}.json"
 
     def _known(self) -> list[Compiled] | None:
-        """The outcome that was kept. None if there is none, or whatever else lies there: then it is compiled."""
+        """Return the outcome that was kept. None if there is none, or whatever else lies there: then it is compiled."""
         with contextlib.suppress(*_NO_CACHE, MalformedAnswer):
             if (file := self._cache_file()).is_file():  # a pipe would have us wait
                 return self._read(json.loads(file.read_text(encoding="utf-8")))
@@ -218,7 +218,9 @@ class Compiler:
 
 
 def cache_folder() -> Path:
-    """Where everything lies that is kept between checks. RuntimeError if nobody says where the home folder is."""
+    """Return where everything lies that is kept between checks. RuntimeError if nobody says where
+    the home folder is.
+    """
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "flash-puzzles"
 
 

@@ -53,7 +53,7 @@ class Received:
         return self.early is Ending.WALL_TIME or self.code == -signal.SIGXCPU
 
     def ending(self, most_cpu_seconds: float, harmless: bool) -> tuple[Ending, int]:
-        """How it ended, and its exit status or the number of a signal. `harmless`: it cannot send one."""
+        """Return how it ended, and its exit status or the number of a signal. `harmless`: it cannot send one."""
         if self.early is not None:
             return self.early, 0
         by_kill = self.code is None or self.code == -signal.SIGKILL  # None: its server was killed, and cannot say

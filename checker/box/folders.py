@@ -21,7 +21,7 @@ _fcntl: Any = import_module("fcntl") if find_spec("fcntl") else None  # not on e
 
 
 def place() -> str:
-    """Where temporary files lie. Raises TooLittle."""
+    """Return where temporary files lie. Raises TooLittle."""
     try:
         return tempfile.gettempdir()
     except FileNotFoundError as error:

@@ -144,7 +144,9 @@ class _Output(io.TextIOBase):
 
 @cache
 def interpreter() -> Any:
-    """The module that runs kernels, after it has patched Triton, once in a process. It takes a second to load."""
+    """Return the module that runs kernels, after it has patched Triton, once in a process. It takes
+    a second to load.
+    """
     import numpy as np
 
     from checker.box.inside import interpreter as module

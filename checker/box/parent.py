@@ -53,7 +53,7 @@ class Limits:
     filter: bool = True  # the system-call filter, where the kernel has one
 
     def of_runner(self, device: Device) -> dict[str, int]:
-        """What a runner sets for itself, by the names of `setrlimit`.
+        """Return what a runner sets for itself, by the names of `setrlimit`.
 
         A GPU's driver needs address space without end, threads, and calls of its own; Triton starts a compiler.
         """
@@ -64,7 +64,7 @@ class Limits:
         return self.of_compiler() | {"NPROC": 0, "AS": self.memory_bytes}
 
     def of_compiler(self) -> dict[str, int]:
-        """The same for one that compiles."""
+        """Return the same for one that compiles."""
         return {"CORE": 0, "FSIZE": self.file_bytes, "CPU": self.cpu_seconds, "AS": self.compiler_bytes}
 
 
@@ -138,7 +138,7 @@ class Box:
     def received(
         self, source: str, kernels: list[str], launches: list[Launch], passes: list[Pass], lent: Iterable[Lent] = ()
     ) -> list[Received]:
-        """What the runners sent, as bytes. Raises BoxFailed, or TooBusy."""
+        """Return what the runners sent, as bytes. Raises BoxFailed, or TooBusy."""
         limits = self.limits
         header, buffers = request(source, kernels, launches, passes, self.device)
         header["limits"] = limits.of_runner(self.device)
@@ -168,7 +168,7 @@ def insist_on(wanted: Mapping[str, int]) -> None:
 
 
 def not_done(limits: Limits) -> TooBusy:
-    """What is said of a machine that did not get to the end of what a submission may do."""
+    """Return what is said of a machine that did not get to the end of what a submission may do."""
     return TooBusy(
         f"What your code may do takes seconds, but here it was not done after {limits.wall_seconds:g} s, or "
         f"{limits.cpu_seconds} s of computing."
@@ -178,7 +178,7 @@ def not_done(limits: Limits) -> TooBusy:
 def request(
     source: str, kernels: list[str], launches: list[Launch], passes: list[Pass], device: Device
 ) -> tuple[dict[str, Any], list[bytes]]:
-    """The header and the buffers of a frame that asks for `passes` over `launches`."""
+    """Return the header and the buffers of a frame that asks for `passes` over `launches`."""
     buffers: list[bytes] = []
     header = {
         "source": source,
@@ -193,7 +193,7 @@ def request(
 def believed(
     one: Received, source: str, launches: list[Launch], asked: list[int], ending: Ending, code: int, on_gpu: bool
 ) -> PassResult:
-    """A runner's bytes, as far as they have the form that was asked for."""
+    """Return a runner's bytes, as far as they have the form that was asked for."""
     from checker.box.protocol.results import parse
 
     answers = parse(bytes(one.answer), launches, asked, on_gpu)
@@ -202,28 +202,28 @@ def believed(
 
 
 def gpu_missing() -> str:
-    """Why no kernel can be run on a GPU here, in a sentence; nothing if one can."""
+    """Return why no kernel can be run on a GPU here, in a sentence; nothing if one can."""
     if not Path("/dev/nvidiactl").exists():
         return "There is no NVIDIA GPU in this machine, or its driver is not loaded."
     return ""
 
 
 def torch_gpu_missing() -> str:
-    """Why PyTorch can use no GPU here, in a sentence; nothing if it seems that it can."""
+    """Return why PyTorch can use no GPU here, in a sentence; nothing if it seems that it can."""
     if not (missing := gpu_missing()) and find_spec("torch") is None:
         return "On a GPU this needs PyTorch with CUDA: name an environment that has it, VENV=/path/to/venv."
     return missing
 
 
 def pytorch_missing() -> str:
-    """Why no PyTorch program can be run here, in a sentence; nothing if one can."""
+    """Return why no PyTorch program can be run here, in a sentence; nothing if one can."""
     if find_spec("torch") is None:
         return "This is written in PyTorch, which is not installed here: `make torch` installs it."
     return ""
 
 
 def _printed(output: bytes, mark: str, launches: int) -> dict[int, str]:
-    """What the kernels printed; the child marks where each launch begins."""
+    """Return what the kernels printed; the child marks where each launch begins."""
     printed: dict[int, str] = {}
     numbers = {str(number): number for number in range(launches)}
     for section in output.decode(errors="replace").split(mark)[1:]:

@@ -28,7 +28,7 @@ class TooLittle(BoxFailed):
 
 
 def environment(folder: str) -> dict[str, str]:
-    """A closed environment: nothing of the caller's but where shared libraries lie, and which GPU is meant."""
+    """Return a closed environment: nothing of the caller's but where shared libraries lie, and which GPU is meant."""
     closed = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     closed |= dict.fromkeys(("HOME", "TMPDIR", "TRITON_CACHE_DIR"), folder)
     closed |= {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
@@ -37,12 +37,12 @@ def environment(folder: str) -> dict[str, str]:
 
 
 def paths() -> list[str]:
-    """Where a child looks for modules: our own folder last, so that a student's numpy.py does not win."""
+    """Return where a child looks for modules: our own folder last, so that a student's numpy.py does not win."""
     return [p for p in sys.path if p and Path(p).resolve() not in (_ROOT, Path.cwd())] + [str(_ROOT)]
 
 
 def command_of(module: str, *arguments: Any, path: Sequence[str] | None = None) -> list[str]:
-    """What starts a child whose `main` stands in `module`, whatever the current folder and environment hold.
+    """Return what starts a child whose `main` stands in `module`, whatever the current folder and environment hold.
 
     `path`: where it looks for modules, if not where this process does.
     """
@@ -95,7 +95,7 @@ class Caged(Started):
             os.close(first)
 
     def _first(self) -> int | None:
-        """A descriptor of that process; None if it is gone, or there was none."""
+        """Return a descriptor of that process; None if it is gone, or there was none."""
         if self.told == -1:
             return None
         with os.fdopen(self.told, "rb") as pipe:
@@ -134,7 +134,7 @@ class Sleep:
 
 
 def _waits_for_a_disk(pid: int) -> bool:
-    """Whether it cannot go on before some device has answered, as where memory is short."""
+    """Return whether it cannot go on before some device has answered, as where memory is short."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "D"
     except (OSError, IndexError):
@@ -142,7 +142,7 @@ def _waits_for_a_disk(pid: int) -> bool:
 
 
 def _awake_seconds(pid: int) -> float:
-    """How long a process has computed, or waited for a processor; if that is not known, it never sleeps."""
+    """Return how long a process has computed, or waited for a processor; if that is not known, it never sleeps."""
     try:
         computed, waited = map(int, Path(f"/proc/{pid}/schedstat").read_text().split()[:2])
     except (OSError, ValueError):

@@ -25,7 +25,7 @@ MOST = 20_000  # characters of what a cell shows
 
 
 def shown(code: str, cells: Sequence[str], host: Host) -> str:
-    """What the last cell prints, and what its last line gives. `code`: the kernels, as they stand in the editor.
+    """Return what the last cell prints, and what its last line gives. `code`: the kernels, as they stand in the editor.
 
     The cells above it are run as well, in silence.
     """
@@ -60,7 +60,7 @@ def _notebook(run: Any) -> Iterator[None]:
 
 
 def _run(text: str, known: dict[str, Any]) -> str:
-    """What a cell shows; what it raises is its last line."""
+    """Return what a cell shows; what it raises is its last line."""
     printed = io.StringIO()
     try:
         statements = ast.parse(text).body
@@ -83,7 +83,7 @@ def _run(text: str, known: dict[str, Any]) -> str:
 
 
 def _place(error: BaseException) -> str:
-    """The line of the cell that raised it."""
+    """Return the line of the cell that raised it."""
     line, frame = 0, error.__traceback__
     while frame is not None:
         if frame.tb_frame.f_code.co_filename == _NAME:

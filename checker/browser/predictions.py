@@ -15,7 +15,7 @@ ABOUT = (
 
 
 def html(result: Result) -> Iterator[str]:
-    """A table for each size, fastest GPU first; one for those that are alike."""
+    """Yield a table for each size, fastest GPU first; one for those that are alike."""
     yield f"<p>{said(ABOUT)}</p>"
     for size, *others in result.alike:
         names = "<br>".join(escape(said(one.name)) for one in (size, *others))

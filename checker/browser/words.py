@@ -13,7 +13,7 @@ _SPACED = re.compile(rf" ?{_TYPED.pattern} ?")  # as Chinese has Latin, but not 
 
 
 def on_page(text: str) -> str:
-    """A sentence, or Markdown, that names buttons instead of commands: Trace, for `make trace PUZZLE=5`.
+    """Return a sentence, or Markdown, that names buttons instead of commands: Trace, for `make trace PUZZLE=5`.
 
     Where nothing is written with a capital, they stand in quotation marks.
     """

@@ -198,7 +198,7 @@ def budget(case: Case) -> Mapping[str, Budget]:
 
 
 def right(case: Case) -> Mapping[str, Expected]:
-    """What the launch should write."""
+    """Return what the launch should write."""
     return expected_gradient(case) if case.kernel == GRADIENT.name else expected(case)
 
 

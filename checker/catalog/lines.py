@@ -15,20 +15,20 @@ Lines = list[Assignment]
 
 
 def maximum(code: Text) -> Lines:
-    """What keeps the larger of two in a loop; failing that, a reduction there."""
+    """Return what keeps the larger of two in a loop; failing that, a reduction there."""
     inside = code.in_loops()
     kept = [one for one in inside if calls(one.value, "maximum", "minimum")]
     return kept or [one for one in inside if calls(one.value, "max", "min")]
 
 
 def start_of_maximum(code: Text) -> Lines:
-    """A constant above the loop, of a name that the maximum is compared with."""
+    """Return a constant above the loop, of a name that the maximum is compared with."""
     compared = set().union(*(names_in(one.value) | {one.target} for one in maximum(code)))
     return [one for one in code.assignments if not one.loops and one.target in compared and is_start(one.value)]
 
 
 def start_above(code: Text) -> Lines:
-    """A start of the maximum that is not -inf."""
+    """Return a start of the maximum that is not -inf."""
     return [one for one in start_of_maximum(code) if not is_minus_infinity(one.value)]
 
 
@@ -40,27 +40,27 @@ def is_minus_infinity(value: ast.expr) -> bool:
 
 
 def is_start(value: ast.expr) -> bool:
-    """A constant, or a block of one."""
+    """Return a constant, or a block of one."""
     return is_number(value) or calls(value, "full", "zeros")
 
 
 def is_number(value: ast.expr) -> bool:
-    """Whether no name stands in it."""
+    """Return whether no name stands in it."""
     return not names_in(value) - {"float"}
 
 
 def exponential(code: Text) -> Lines:
-    """All lines with an exponential."""
+    """Return all lines with an exponential."""
     return [one for one in code.assignments if calls(one.value, *EXPONENTIALS)]
 
 
 def exponential_of_scores(code: Text) -> Lines:
-    """The exponential of a tile: of what a product was put into."""
+    """Return the exponential of a tile: of what a product was put into."""
     return [one for one in exponential(code) if names_in(one.value) & code.made_by("dot")]
 
 
 def inverse_factor(code: Text) -> Lines:
-    """A factor exp(new maximum - old one), or a division by exp(old - new): where that stands."""
+    """Return a factor exp(new maximum - old one), or a division by exp(old - new): where that stands."""
     older: dict[str, set[str]] = {}  # by maximum: what it was compared with
     for one in code.in_loops():
         if calls(one.value, "maximum"):
@@ -71,7 +71,7 @@ def inverse_factor(code: Text) -> Lines:
                 older.setdefault(one.target, older[name])
 
     def differs(node: ast.AST, form: str) -> bool:
-        """Whether it has this form, of an old maximum O and a new one N."""
+        """Return whether it has this form, of an old maximum O and a new one N."""
         holes = fits(form, node)
         if holes is None or not (old := names_in(holes["O"])):
             return False
@@ -90,7 +90,9 @@ def inverse_factor(code: Text) -> Lines:
 
 
 def unshifted(code: Text) -> Lines:
-    """The first exponential of x, or of scores, from which no maximum was subtracted, if that holds for all of them."""
+    """Return the first exponential of x, or of scores, from which no maximum was subtracted, if that holds for all of
+    them.
+    """
     maxima = {one.target for one in code.assignments if calls(one.value, "max", "maximum", "min", "minimum")}
     every = exponential_of_scores(code) or exponential(code)
     free = [one for one in every if not code.closure(names_in(one.value)) & maxima]
@@ -98,7 +100,7 @@ def unshifted(code: Text) -> Lines:
 
 
 def zeroed_padding(code: Text) -> Lines:
-    """A tl.where with 0 for what is past the end, in an exponential or of which one is taken."""
+    """Return a tl.where with 0 for what is past the end, in an exponential or of which one is taken."""
     zeroed = "tl.where(_, _, 0)"
     calls_of_exp = [call for one in exponential(code) for call in exponentials(one.value)]
     raised = {name for call in calls_of_exp for argument in call.args for name in names_in(argument)}
@@ -112,7 +114,7 @@ def zeroed_padding(code: Text) -> Lines:
 
 
 def zeroed_infinity(code: Text) -> Lines:
-    """The first tl.where(x == -inf, 0, …), or tl.where(x > -inf, …, 0), of an x that was loaded."""
+    """Return the first tl.where(x == -inf, 0, …), or tl.where(x > -inf, …, 0), of an x that was loaded."""
     loaded = {one.target for one in code.assignments if calls(one.value, "load")}
     forms = "tl.where(A == B, 0, _)", "tl.where(A > B, _, 0)", "tl.where(A != B, _, 0)"
 
@@ -123,7 +125,7 @@ def zeroed_infinity(code: Text) -> Lines:
 
 
 def exponentials(value: ast.expr) -> list[ast.Call]:
-    """The calls of exp or exp2 in a value."""
+    """Return the calls of exp or exp2 in a value."""
     return [node for node in ast.walk(value) if isinstance(node, ast.Call) and called(node) in EXPONENTIALS]
 
 
@@ -143,7 +145,7 @@ def ratio_of_exponentials(code: Text) -> Lines:
 
 
 def started_in_loop(code: Text) -> Lines:
-    """A constant that a loop gives the name that it adds to, before it does."""
+    """Return a constant that a loop gives the name that it adds to, before it does."""
     added = {one.target: one for one in code.sums("sum") if one.adds or one.target in names_in(one.value)}
     return [
         one
@@ -179,7 +181,7 @@ def loads_of_minus_infinity(code: Text) -> Lines:
 
 
 def causal_mask(code: Text) -> Lines:
-    """A comparison of a row with a column of numbers."""
+    """Return a comparison of a row with a column of numbers."""
 
     def lifted(side: ast.expr) -> bool:
         return any(isinstance(part, ast.Subscript) for part in ast.walk(side))
@@ -218,7 +220,7 @@ def _loops(code: Text) -> Iterator[tuple[ast.For, str, Holes]]:
 
 
 def start_times_step(code: Text) -> Lines:
-    """A product of a loop's variable and the loop's step."""
+    """Return a product of a loop's variable and the loop's step."""
     steps = [(loop, name, ast.unparse(of["C"])) for loop, name, of in _loops(code) if not is_number(of["C"])]
     return [
         one
@@ -247,7 +249,7 @@ def range_to_block(code: Text) -> Lines:
 
 
 def other_axis(code: Text) -> Lines:
-    """A question for the number of the program along another axis than 0."""
+    """Return a question for the number of the program along another axis than 0."""
 
     def other(holes: Holes) -> bool:
         return isinstance(holes["A"], ast.Constant) and holes["A"].value != 0
@@ -256,7 +258,9 @@ def other_axis(code: Text) -> Lines:
 
 
 def _bound(position: int, last: bool = True) -> Line:
-    """Where the loop over tiles begins (0) or ends (1): its name's last or first assignment, or the loop's own line."""
+    """Return where the loop over tiles begins (0) or ends (1): its name's last or first assignment, or the loop's own
+    line.
+    """
 
     def of(code: Text) -> Lines:
         loops = {loop for one in code.in_loops() if calls(one.value, "dot") for loop in one.loops[-1:]}
@@ -327,17 +331,17 @@ def _names(statement: ast.stmt) -> set[str]:
 
 
 def times_n(code: Text) -> Lines:
-    """A product with n."""
+    """Return a product with n."""
     return having(code.assignments, "_ * n", "n * _")
 
 
 def normaliser(code: Text) -> Lines:
-    """The sum of exponentials."""
+    """Return the sum of exponentials."""
     return code.sums("sum")
 
 
 def accumulator(code: Text) -> Lines:
-    """The sum of products."""
+    """Return the sum of products."""
     return [one for one in code.sums("dot") if one.adds or is_sum(one.value)]
 
 

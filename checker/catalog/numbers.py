@@ -24,7 +24,7 @@ class BF16:
 
 
 def halves() -> Iterator[type[Any]]:
-    """The types of half precision, in turn."""
+    """Return the types of half precision, in turn."""
     return itertools.cycle((np.float16, BF16))
 
 
@@ -49,6 +49,6 @@ def rounded(x: Array) -> Array:
 
 
 def dot_eps(case: Case) -> float:
-    """The precision of tl.dot: fp32's, but TF32's for fp32 inputs on a GPU (two inputs rounded to 10 bits)."""
+    """Return the precision of tl.dot: fp32's, but TF32's for fp32 inputs on a GPU (two inputs rounded to 10 bits)."""
     x = next(iter(case.tensors.values()))
     return TF32_EPS / 2 if case.on_gpu and x.values.dtype == np.float32 and not x.bf16 else EPS32

@@ -40,7 +40,7 @@ PROPERTIES = (
 
 
 def launch(name: str, proves: Proves, shape: Shape, inputs: values.Inputs, once: bool = False) -> Case:
-    """One launch, with the state that line 2 of the algorithm starts from: O = 0, l = 0, m = -inf."""
+    """Return one launch, with the state that line 2 of the algorithm starts from: O = 0, l = 0, m = -inf."""
     rows = (shape.heads, shape.n_q)
     state = {
         "o": blank(inputs.q.shape, np.float32),

@@ -44,7 +44,7 @@ def launch(
     causal: bool = False,
     once: bool = False,
 ) -> Case:
-    """One launch: a program per head and tile of queries."""
+    """Return one launch: a program per head and tile of queries."""
     outputs = {"o": unwritten(inputs.q, inputs.q.dtype), "lse": unwritten(inputs.q[..., 0], np.float32)}
     arguments = inputs.tensors(shape) | tensors(shape, outputs, Role.OUTPUT, inputs.kinds, inputs.bf16)
     grid = (shape.tr, shape.heads)

@@ -65,7 +65,7 @@ PROPERTIES = (
 
 
 def cases(draw: Draw) -> list[Case]:
-    """Each kernel alone, with O, LSE and delta from the judge; up to three by four tiles, and of real size."""
+    """Return each kernel alone, with O, LSE and delta from the judge; up to three by four tiles, and of real size."""
     make = BackwardCaseMaker(draw)
     random, sizes, shape, some, case, chosen = draw.case, make.sizes, make.shape, make.some, make.launched, make.chosen
     square = shape(48, 48)
@@ -197,7 +197,8 @@ def _reads_hidden_tiles(case: Case, moved: Mapping[str, Traffic]) -> bool:
 
 
 def _whole_tiles_more(case: Case, moved: Mapping[str, Traffic]) -> bool:
-    """Whether what comes from the other side was read equally often, at most once per own tile, and nothing else was.
+    """Return whether what comes from the other side was read equally often, at most once per own tile, and nothing else
+    was.
 
     Numbers of a query, LSE and delta, come once with its row.
     """

@@ -117,14 +117,14 @@ def _far(draw: Draw) -> list[Case]:
 
 
 def expected(case: Case) -> Mapping[str, Expected]:
-    """The sum, and twice what rounding it once to z's type may change."""
+    """Return the sum, and twice what rounding it once to z's type may change."""
     x, y = (case.tensors[name].values.astype(np.float64) for name in ("x_ptr", "y_ptr"))
     z = case.tensors["z_ptr"]
     return {"z_ptr": Expected(x + y, z.eps * np.abs(x + y) + max(z.smallest, 1e-37))}
 
 
 def budget(case: Case) -> Mapping[str, Budget]:
-    """Each element crosses the bus once, and not in pieces smaller than a quarter of a block."""
+    """Return each element crosses the bus once, and not in pieces smaller than a quarter of a block."""
     n = case.tensors["z_ptr"].values.size
     part = -(-min(n, int(case.constexprs["BLOCK_SIZE"])) // 4)
     read = Budget(loads=n, least_at_once=part)

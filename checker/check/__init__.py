@@ -40,7 +40,7 @@ def check(puzzle_id: str, submission: Submission, terms: Terms | None = None) ->
 
 
 def _joined(first: Verdict, on_gpu: Outcome) -> Outcome:
-    """What a check on both devices gives: the GPU's outcome, with what only the interpreter can tell."""
+    """Return what a check on both devices gives: the GPU's outcome, with what only the interpreter can tell."""
     accepted = () if on_gpu.verdict.accepted else ("the interpreter accepts this kernel, and the GPU does not.",)
     verdict = replace(
         on_gpu.verdict,
@@ -53,7 +53,7 @@ def _joined(first: Verdict, on_gpu: Outcome) -> Outcome:
 
 
 def _for_gpu(terms: Terms) -> Terms:
-    """The same terms with what a GPU needs: every shape is compiled anew, every thread prints."""
+    """Return the same terms with what a GPU needs: every shape is compiled anew, every thread prints."""
     limits = replace(
         terms.limits,
         wall_seconds=terms.limits.gpu_seconds,
@@ -71,7 +71,7 @@ def _checked(puzzle_id: str, submission: Submission, terms: Terms) -> Outcome:
 
 
 def believed(puzzle_id: str, submission: Submission) -> Outcome:
-    """The outcome of a text that was accepted before: nothing is run. Raises what `program_of` raises."""
+    """Return the outcome of a text that was accepted before: nothing is run. Raises what `program_of` raises."""
     from checker.check.steps import Check
 
     puzzle = catalog.load(puzzle_id)
@@ -81,7 +81,7 @@ def believed(puzzle_id: str, submission: Submission) -> Outcome:
 
 
 def unreadable(puzzle_id: str, name: str, sentence: str) -> Verdict:
-    """The verdict on a file that could not be read as a submission."""
+    """Return the verdict on a file that could not be read as a submission."""
     finding = Finding("unreadable", Status.INVALID, "The file cannot be read", sentence, "")
     puzzle = catalog.load(puzzle_id)
     return cleaned(Verdict(puzzle_id, puzzle.title, Status.INVALID, (finding,), puzzle.unproven, file=name))

@@ -25,7 +25,7 @@ class AnotherFirst(Misuse):
 
 
 def own(puzzle_id: str, root: Path = ROOT) -> Submission:
-    """What the learner has written for a puzzle: in its file, or in its notebook if the file is as it was.
+    """Return what the learner has written for a puzzle: in its file, or in its notebook if the file is as it was.
 
     Raises AnotherFirst if neither was begun.
     """
@@ -40,7 +40,7 @@ def own(puzzle_id: str, root: Path = ROOT) -> Submission:
 
 
 def lent(puzzle_id: str, given: Mapping[str, Submission] | None) -> list[Lent]:
-    """The programs whose kernels a puzzle launches, from `given` or the learner's files. Raises AnotherFirst."""
+    """Return the programs whose kernels a puzzle launches, from `given` or the learner's files. Raises AnotherFirst."""
     programs: list[Lent] = []
     for needed in entry(puzzle_id).launches:
         submission = own(needed) if given is None else given[needed]

@@ -63,7 +63,7 @@ def run_in(
 def program_of(
     submission: Submission, kernels: Sequence[Kernel], *, linted: bool = True
 ) -> tuple[Program, list[Problem]]:
-    """The program that some kernels are, and what keeps it from being run.
+    """Return the program that some kernels are, and what keeps it from being run.
 
     Raises NotASubmission; RecursionError, MemoryError or ValueError for text that was made to be hard to read.
     """

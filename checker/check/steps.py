@@ -94,7 +94,7 @@ class Check:
         )
 
     def run(self, box: Box | Alone | Here) -> Outcome:
-        """The outcome, from text to verdict."""
+        """Return the outcome, from text to verdict."""
         try:
             program, problems = program_of(self.submission, self.puzzle.kernels, linted=self.terms.lint)
         except NotASubmission as refused:
@@ -143,7 +143,7 @@ class Check:
         return Finding(problem.id, status, problem.sentence, "", problem.hint, self.where(problem.line))
 
     def _of_another(self) -> Finding | None:
-        """The finding on a submission for the wrong puzzle."""
+        """Return the finding on a submission for the wrong puzzle."""
         if (other := of_another(self.puzzle.id, self.submission.text)) is None:
             return None
         puzzle_id, name = other
@@ -254,7 +254,7 @@ class Check:
     def _judged(
         self, puzzle: Puzzle, program: Program, plan: _Plan, evidence: list[Evidence], result: BoxResult
     ) -> Verdict:
-        """What the judge makes of the evidence, and of how the runners ended."""
+        """Return what the judge makes of the evidence, and of how the runners ended."""
         made = judge(puzzle, evidence, self.where, program.kernels)
         empty = [kernel for kernel in program.kernels if program.empty(kernel)]
         made.failed |= {case.id: f"{case.kernel} is still empty" for case in plan.cases if case.kernel in empty}
@@ -286,7 +286,7 @@ class Check:
         )
 
     def _empty(self, program: Program, kernel: str) -> Finding:
-        """The finding on a kernel that is still a stub, while others are not."""
+        """Return the finding on a kernel that is still a stub, while others are not."""
         empty = Finding(
             "kernel-empty",
             Status.PARTLY_RIGHT,
@@ -298,7 +298,7 @@ class Check:
         return outside(program, kernel, empty, self.where) or empty
 
     def _unseen(self, evidence: list[Evidence], prints: bool, versions: dict[str, str]) -> Iterable[str]:
-        """What this check cannot say, for want of an interpreter, of a compiler or of a Triton that we know."""
+        """Yield what this check cannot say, for want of an interpreter, of a compiler or of a Triton that we know."""
         if sentence := untried(versions.get("triton", "")):
             yield sentence
         if self.terms.host.alone and not self.terms.host.here:
@@ -316,7 +316,9 @@ class Check:
     def _beside_the_solution(
         self, box: Box | Alone | Here, program: Program, verdict: Verdict, evidence: list[Evidence]
     ) -> Verdict:
-        """The verdict with where the kernel of its first finding differs from the solution, if it is about a launch."""
+        """Return the verdict with where the kernel of its first finding differs from the solution, if it is about a
+        launch.
+        """
 
         def run(text: str, launches: list[Launch]) -> Mapping[int, LaunchResult]:
             order: Pass = [(n, range(one.programs)) for n, one in enumerate(launches)]
@@ -335,7 +337,7 @@ class Check:
         return replace(verdict, findings=findings)
 
     def _with_compiled(self, verdict: Verdict, compiler: Compiler) -> Verdict:
-        """The verdict with what the compiler made of the kernels."""
+        """Return the verdict with what the compiler made of the kernels."""
         compiled = compiler.results()
         if complaints := compile_findings(self.puzzle, compiled, self.where):
             named = [finding for finding in verdict.findings if finding.named]
@@ -355,7 +357,9 @@ class Check:
         return replace(verdict, compiled=compilations(compiled))
 
     def _with_launches(self, verdict: Verdict, evidence: list[Evidence], others: Sequence[Lent]) -> Verdict:
-        """The verdict on a function with what the compiler made of the kernels that it is lent, as it launches them."""
+        """Return the verdict on a function with what the compiler made of the kernels that it is lent, as it launches
+        them.
+        """
         launched = as_launched(self.puzzle, evidence, self.terms.targets)
         refused: list[Finding] = []
         for source, names in others:

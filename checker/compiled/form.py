@@ -24,7 +24,7 @@ class Form:
     size: str = ""  # in words; nothing: too small to be timed
 
     def words(self, stages: int) -> str:
-        """What is launched, with so many stages: if nobody has chosen them, as many as there is room for."""
+        """Return what is launched, with so many stages: if nobody has chosen them, as many as there is room for."""
         size = f"{self.size}; " if self.size else ""
         return f"{size}{replace(self.tuning, num_stages=stages)}"
 
@@ -66,13 +66,13 @@ def forms(
 
 
 def sizes(puzzle: Puzzle, *, usual: bool = False) -> list[str]:
-    """What the sizes are called that can be asked for, the usual ones first; `usual`: only those."""
+    """Return what the sizes are called that can be asked for, the usual ones first; `usual`: only those."""
     every = puzzle.timed(PLENTY) if puzzle.timed else []
     return [one.name for one in sorted(every, key=lambda one: not one.usual) if one.usual or not usual]
 
 
 def changes(text: str, puzzle: Puzzle) -> dict[str, int]:
-    """What a launch is to have otherwise, from words such as `Br=128 num_warps=8`. Raises Misuse."""
+    """Return what a launch is to have otherwise, from words such as `Br=128 num_warps=8`. Raises Misuse."""
     known = {*_blocks(puzzle), "num_warps", "num_stages"}
     found = {}
     for word in text.replace(",", " ").split():
@@ -88,7 +88,9 @@ def changes(text: str, puzzle: Puzzle) -> dict[str, int]:
 
 
 def _blocks(puzzle: Puzzle) -> set[str]:
-    """The constexprs that a launch may have otherwise: sizes of blocks that are tuned, or that the judge chooses."""
+    """Return the constexprs that a launch may have otherwise: sizes of blocks that are tuned, or that the judge
+    chooses.
+    """
     if puzzle.timed is None:
         return {
             name
@@ -106,7 +108,7 @@ def _changed(tuning: Tuning, launch: Mapping[str, int]) -> Tuning:
 
 
 def timed_at(puzzle: Puzzle, kernel: Kernel, size: str, launch: Mapping[str, int]) -> Timed | None:
-    """The size at which a kernel is compiled, with its one launch; None if it is not timed. Raises Misuse."""
+    """Return the size at which a kernel is compiled, with its one launch; None if it is not timed. Raises Misuse."""
     timed = [one for one in (puzzle.timed(PLENTY) if puzzle.timed else []) if kernel.name in one.tunings]
     if not timed:
         if size:

@@ -21,7 +21,7 @@ WIDEST = 16  # bytes that one instruction of one thread moves
 
 
 def made(program: Program, form: Form, result: Compiled) -> Made:
-    """What became of a kernel, as far as the texts tell."""
+    """Return what became of a kernel, as far as the texts tell."""
     target, warps = KNOWN[form.job.target], form.tuning.num_warps
     base = Made(form.job.kernel, target, form.words(result.job.options["num_stages"]), warps, texts=result.texts)
     if result.error is not None:
@@ -68,7 +68,7 @@ def _busiest(code: Iterable[Instruction]) -> tuple[list[Instruction], bool]:
 
 
 def _accesses(code: Sequence[Instruction], layouts: ttgir.Loops, threads: int) -> Iterator[Access]:
-    """What each line loads, and what it stores."""
+    """Yield what each line loads, and what it stores."""
     by_line: dict[tuple[int, bool], list[Instruction]] = defaultdict(list)
     for one in code:
         if (moved := assembler.moved(one)) is not None and one.line:
@@ -87,7 +87,7 @@ def _accesses(code: Sequence[Instruction], layouts: ttgir.Loops, threads: int) -
 
 
 def _dots(functions: Iterable[ast.FunctionDef], code: Sequence[Instruction]) -> Iterator[Dot]:
-    """What each `tl.dot` became."""
+    """Yield what each `tl.dot` became."""
     for call in _calls(functions, "dot"):
         own = [one for one in code if one.line in _span(call)]
         matrix = [one for one in own if assembler.matrix(one)]
@@ -100,7 +100,9 @@ def _dots(functions: Iterable[ast.FunctionDef], code: Sequence[Instruction]) -> 
 
 
 def _loops(functions: Iterable[ast.FunctionDef], code: Sequence[Instruction], layouts: ttgir.Loops) -> Iterator[Loop]:
-    """Each `for` that is still a loop: the innermost one that has all of a loop's instructions, or calls what has."""
+    """Yield each `for` that is still a loop: the innermost one that has all of a loop's instructions, or calls what
+    has.
+    """
     every = [one for function in functions for one in ast.walk(function) if isinstance(one, ast.For)]
     dots = {line for call in _calls(functions, "dot") for line in _span(call)}
     by_loop: dict[str, list[Instruction]] = defaultdict(list)

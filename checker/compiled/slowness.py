@@ -33,7 +33,9 @@ class Narrow:
 
 
 def slow(made: Made, narrow: Mapping[tuple[int, bool], Sequence[Narrow]]) -> list[Slow]:
-    """What costs time in a kernel; lines with the same fault together. `narrow`: by line, and whether it stores."""
+    """Return what costs time in a kernel; lines with the same fault together. `narrow`: by line,
+    and whether it stores.
+    """
     together: dict[Slow, list[int]] = {}
     for one in (*_narrow(made, narrow), *(one for find in _KINDS for one in find(made))):
         together.setdefault(replace(one, lines=()), []).extend(one.lines)
@@ -41,7 +43,7 @@ def slow(made: Made, narrow: Mapping[tuple[int, bool], Sequence[Narrow]]) -> lis
 
 
 def _slow(key: str, *lines: int, **holes: object) -> Slow:
-    """What the page has under a key, on these lines."""
+    """Return what the page has under a key, on these lines."""
     said = _PAGE.said(key, {name: str(value) for name, value in holes.items()})
     return Slow(key.partition("/")[0], lines, said.title, said.explanation, said.hint)
 
@@ -129,7 +131,7 @@ _KINDS: tuple[Callable[[Made], Iterator[Slow]], ...] = (
 
 
 def _busiest(lines: Sequence[int]) -> int:
-    """The line that is there most often."""
+    """Return the line that is there most often."""
     return max(set(lines), key=lines.count)
 
 

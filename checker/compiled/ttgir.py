@@ -79,7 +79,9 @@ def loops(text: str) -> Loops:
 
 
 def _changes_layout(name: str, line: str, fragments: set[str], loaded: set[str]) -> bool:
-    """Whether a computed block gets to other threads, as far as types tell; a result as a factor stays in registers."""
+    """Return whether a computed block gets to other threads, as far as types tell; a result as a factor stays in
+    registers.
+    """
     if found := _INTO_SHARED.search(line):
         return found[1] not in loaded  # or it is a load that goes there
     found = _AS_A_FACTOR.search(line)
@@ -108,7 +110,7 @@ def _block(name: str, line: str) -> Block | None:
 
 
 def _lines(line: str, places: Mapping[str, str]) -> Iterator[int]:
-    """The submission's lines that an operation is from, the innermost first."""
+    """Yield the submission's lines that an operation is from, the innermost first."""
     found = _AT.search(line)
     waiting, seen = [found[1] if found else ""], set[str]()
     while waiting:

@@ -15,27 +15,27 @@ _APART = re.compile(rf"(?<=[{WIDE}])\s+(?=[{WIDE}])")
 
 
 def has_wide(text: str) -> bool:
-    """Whether a text has signs of Chinese."""
+    """Return whether a text has signs of Chinese."""
     return re.search(f"[{WIDE}]", text) is not None
 
 
 def columns(text: str) -> int:
-    """How many columns a text takes."""
+    """Return how many columns a text takes."""
     return sum(1 + (unicodedata.east_asian_width(sign) in "WF") for sign in text)
 
 
 def units(text: str) -> list[str]:
-    """A text in the parts that stay together at the end of a line, each with the space behind it."""
+    """Return a text in the parts that stay together at the end of a line, each with the space behind it."""
     return _UNIT.findall(text)
 
 
 def joined(text: str) -> str:
-    """A paragraph as one line: between two signs of Chinese, a line break was no space."""
+    """Return a paragraph as one line: between two signs of Chinese, a line break was no space."""
     return _APART.sub("", " ".join(text.split()))
 
 
 def breaks(text: str, width: int) -> Iterator[int]:
-    """Where a text is broken, so that no line takes more columns than that, and none begins with a comma."""
+    """Yield where a text is broken, so that no line takes more columns than that, and none begins with a comma."""
     begun = len(text) - len(text.lstrip())  # where the line's first unit stands
     column = columns(text[:begun])
     for unit in _UNIT.finditer(text):

@@ -36,12 +36,12 @@ class Edited:
     edits: tuple[str, ...]
 
     def made_of(self, code: str) -> str:
-        """The code after all edits. Raises BadEdit."""
+        """Return the code after all edits. Raises BadEdit."""
         return edited(self.name, code, self.edits)
 
 
 def read(path: Path) -> Mapping[str, Edited]:
-    """The kernels of a file, by name, in its order. Raises OSError and BadEdit."""
+    """Return the kernels of a file, by name, in its order. Raises OSError and BadEdit."""
     found: dict[str, Edited] = {}
     for part in re.split(r"^(?=# )", path.read_text(encoding="utf-8"), flags=re.MULTILINE):
         if part.strip():
@@ -55,12 +55,12 @@ def read(path: Path) -> Mapping[str, Edited]:
 
 
 def code_of(solution: str) -> str:
-    """A solution without its docstring, which says what it solves."""
+    """Return a solution without its docstring, which says what it solves."""
     return solution.partition('"""\n')[2]
 
 
 def edited(name: str, code: str, edits: tuple[str, ...]) -> str:
-    """The code after some edits. Raises BadEdit."""
+    """Return the code after some edits. Raises BadEdit."""
     lines = code.split("\n")
     for edit in edits:
         changed = edit.split("\n")
@@ -75,7 +75,7 @@ def edited(name: str, code: str, edits: tuple[str, ...]) -> str:
 
 
 def changes(before: str, after: str) -> list[range]:
-    """Where two texts differ, as lines of the second, from 1; where lines are gone, their neighbours."""
+    """Return where two texts differ, as lines of the second, from 1; where lines are gone, their neighbours."""
     codes = difflib.SequenceMatcher(None, before.split("\n"), after.split("\n"), autojunk=False).get_opcodes()
     return [
         range(first + 1, last + 1) if last > first else range(first, first + 2)

@@ -19,7 +19,7 @@ _chosen: list[str] = []  # the last one counts
 
 
 def known(name: str) -> str:
-    """The language that a name such as `zh`, `zh_CN.UTF-8` or `zh_TW:en` begins with.
+    """Return the language that a name such as `zh`, `zh_CN.UTF-8` or `zh_TW:en` begins with.
 
     Raises Misuse, with those that there are, for any other.
     """
@@ -31,7 +31,7 @@ def known(name: str) -> str:
 
 
 def spoken() -> str:
-    """The language that was chosen, or the one that the environment asks for; English if it has no other."""
+    """Return the language that was chosen, or the one that the environment asks for; English if it has no other."""
     if _chosen:
         return _chosen[-1]
     if asked := os.environ.get(VARIABLE):
@@ -60,7 +60,7 @@ def speaking(name: str) -> Iterator[None]:
 
 
 def _of_the_system() -> str:
-    """What systems that set no such variables know of the language: "Chinese (Simplified)_China", say."""
+    """Return what systems that set no such variables know of the language: "Chinese (Simplified)_China", say."""
     try:
         name = (locale.getlocale()[0] or "").lower()
     except ValueError:

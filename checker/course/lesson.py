@@ -77,19 +77,19 @@ def script_cells(puzzle_file: str) -> list[tuple[str, str]]:
 
 
 def as_calls(text: str) -> str:
-    """A text that names calls instead of commands: `trace("p5")`, for `make trace PUZZLE=p5`."""
+    """Return a text that names calls instead of commands: `trace("p5")`, for `make trace PUZZLE=p5`."""
     return _TYPED.sub(lambda match: f'{match[1] or match[2]}("{match[3]}")', text)
 
 
 def _of_notebook(markdown: str) -> str:
-    """A lesson's Markdown in the words of a notebook."""
+    """Return a lesson's Markdown in the words of a notebook."""
     for said, here in _IN_NOTEBOOKS:
         markdown = said.sub(here, markdown)
     return as_calls(markdown)
 
 
 def notebook_text(puzzle_file: str, puzzle: Puzzle) -> str:
-    """A puzzle's py:percent text as the JSON of a notebook; cells are numbered, so it is reproducible.
+    """Return a puzzle's py:percent text as the JSON of a notebook; cells are numbered, so it is reproducible.
 
     nbgrader finds the kernels' cells and the cell that checks by its own metadata.
     """
@@ -108,7 +108,7 @@ def notebook_text(puzzle_file: str, puzzle: Puzzle) -> str:
 
 
 def with_figures(notebook: str, figures: Path) -> str:
-    """A notebook that brings along those of its figures that are in this folder, wherever it is opened.
+    """Return a notebook that brings along those of its figures that are in this folder, wherever it is opened.
 
     As PNG: JupyterLab shows no attachment that is an SVG.
     """
@@ -124,19 +124,19 @@ def with_figures(notebook: str, figures: Path) -> str:
 
 
 def new_cell(kind: str, id: str, source: str, metadata: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """A cell of a notebook."""
+    """Return a cell of a notebook."""
     made = {"cell_type": kind, "id": id, "metadata": metadata or {}, "source": source}
     return made | ({"execution_count": None, "outputs": []} if kind == "code" else {})
 
 
 def new_notebook(cells: Sequence[Any], metadata: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """A notebook of Python with these cells."""
+    """Return a notebook of Python with these cells."""
     about = {"language_info": {"name": "python"}, **(metadata or {})}
     return {"cells": cells, "metadata": about, "nbformat": 4, "nbformat_minor": 5}
 
 
 def notebook_json(notebook: Any) -> str:
-    """A notebook as Jupyter writes it."""
+    """Return a notebook as Jupyter writes it."""
     return json.dumps(notebook, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
 
@@ -156,12 +156,12 @@ _HEADER = """\
 
 
 def as_lesson(cell: Mapping[str, Any]) -> str:
-    """The text of a notebook's cell as its lesson has it, where that speaks of terminals."""
+    """Return the text of a notebook's cell as its lesson has it, where that speaks of terminals."""
     return str(cell.get("metadata", {}).get(LESSON, "".join(cell.get("source", ""))))
 
 
 def script_text(cells: Sequence[tuple[str, str]]) -> str:
-    """The other way round: (kind, text) of a notebook's cells as a puzzle's file."""
+    """Return the other way round: (kind, text) of a notebook's cells as a puzzle's file."""
     text = _HEADER
     for kind, source in cells:
         body = source.strip("\n")
@@ -175,13 +175,15 @@ def script_text(cells: Sequence[tuple[str, str]]) -> str:
 
 
 def kernel_cell(cells: Sequence[tuple[str, str]], puzzle: Puzzle) -> int:
-    """Which of a lesson's cells, from (kind, text) of each, is to be filled in: it has all kernels of the puzzle."""
+    """Return which of a lesson's cells, from (kind, text) of each, is to be filled in: it has all kernels of the
+    puzzle.
+    """
     heads = [f"def {kernel.name}(" for kernel in puzzle.kernels]
     return next(n for n, (kind, text) in enumerate(cells) if kind == "code" and all(head in text for head in heads))
 
 
 def _nbgrader(source: str, puzzle: Puzzle) -> dict[str, Any]:
-    """What nbgrader must know of a code cell; nothing if it is neither a solution nor graded."""
+    """Return what nbgrader must know of a code cell; nothing if it is neither a solution nor graded."""
     common = {"schema_version": 3, "task": False}
     for kernel in puzzle.kernels:
         if f"def {kernel.name}(" in source:
@@ -194,7 +196,7 @@ def _nbgrader(source: str, puzzle: Puzzle) -> dict[str, Any]:
 
 
 def span(lines: Sequence[str], kernel: str) -> range | None:
-    """The lines of a kernel, with its decorators and the comments that end it; None if it is not defined once.
+    """Return the lines of a kernel, with its decorators and the comments that end it; None if it is not defined once.
 
     Found by layout, not by syntax, so that a kernel that Python cannot read has a stub to go back to.
     """
@@ -214,7 +216,7 @@ def span(lines: Sequence[str], kernel: str) -> range | None:
 
 
 def emptied(puzzle_file: str, puzzle: Puzzle) -> str:
-    """A puzzle file whose kernels end with their FILL IN marks: the stub, whatever was filled in.
+    """Return a puzzle file whose kernels end with their FILL IN marks: the stub, whatever was filled in.
 
     A barrier that stands last and as deep as the mark is the stub's own.
     """
@@ -245,7 +247,9 @@ def stubs_text(puzzle_file: str, puzzle: Puzzle, solution: str = "") -> str:
 
 
 def with_stubs(text: str, stubs: Mapping[str, str]) -> str | None:
-    """A text whose kernels are these stubs, by name, and all else is as it was; None if one of them is not there."""
+    """Return a text whose kernels are these stubs, by name, and all else is as it was; None if one of them is not
+    there.
+    """
     lines = text.split("\n")
     for kernel, stub in stubs.items():
         where = span(lines, kernel)
@@ -256,7 +260,7 @@ def with_stubs(text: str, stubs: Mapping[str, str]) -> str | None:
 
 
 def hints(cells: Sequence[tuple[str, str]]) -> tuple[Hint, ...]:
-    """The hints of a lesson, each folded away in `<details>`, from (kind, text) of its cells."""
+    """Return the hints of a lesson, each folded away in `<details>`, from (kind, text) of its cells."""
     lesson = "\n\n".join(text for kind, text in cells if kind == "markdown")
     found = enumerate(_HINT.findall(lesson), start=1)
     return tuple(Hint(level, title.strip(), _unfolded(text.strip())) for level, (title, text) in found)
@@ -274,7 +278,7 @@ def code_lines(text: str) -> int:
 
 
 def prose(markdown: str) -> int:
-    """How many words of prose a text has.
+    """Return how many words of prose a text has.
 
     Code, tables, pictures and displayed formulas are none. Inline code and formulas are: they are read like words.
     """

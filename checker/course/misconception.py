@@ -47,7 +47,7 @@ class Writes:
     needs_line: bool = False  # the outputs alone could be another mistake's: the text must have that line
 
     def at(self, line: Line | Load, needed: bool = False) -> Writes:
-        """The same outputs, with a line to look at."""
+        """Return the same outputs, with a line to look at."""
         return replace(self, line=line, needs_line=needed)
 
 
@@ -60,7 +60,7 @@ class Unwritten:
     line: Line | None = None  # the text must have this line, which is the one to look at
 
     def recognises(self, case: Case, missing: Mapping[str, Mask]) -> bool:
-        """Whether the launch left out just these elements, and some of each output."""
+        """Return whether the launch left out just these elements, and some of each output."""
         elements = self.elements(case)
         gaps = [gap.any() and np.array_equal(gap, missing[name]) for name, gap in elements.items()]
         return bool(gaps) and all(gaps)
@@ -74,7 +74,7 @@ class Reaches:
     line: Line | None = None  # the text must have this line
 
     def recognises(self, case: Case, program: int, refused: Reach) -> bool:
-        """Whether the access that was refused is one of these."""
+        """Return whether the access that was refused is one of these."""
         return refused in self.accesses(case, program)
 
 
@@ -86,7 +86,7 @@ class Raises:
     at: Line | None = None
 
     def recognises(self, message: str) -> bool:
-        """Whether the message is of this kind."""
+        """Return whether the message is of this kind."""
         return bool(self.message.search(message))
 
 
@@ -98,7 +98,7 @@ class Moves:
     products_too: bool = False  # it is about products, too: the line to look at is the first tl.dot
 
     def recognises(self, case: Case, moved: Mapping[str, Traffic]) -> bool:
-        """Whether the launch moved what such a kernel does."""
+        """Return whether the launch moved what such a kernel does."""
         return self.like(case, moved)
 
 
@@ -118,7 +118,7 @@ class Uses:
     like: Callable[[Case, Footprint], bool]
 
     def recognises(self, case: Case, used: Footprint) -> bool:
-        """Whether the launch used what such a program does."""
+        """Return whether the launch used what such a program does."""
         return self.like(case, used)
 
 
@@ -129,7 +129,7 @@ class Launches:
     like: Callable[[Mapping[str, int]], bool]
 
     def recognises(self, times: Mapping[str, int]) -> bool:
-        """Whether the call launched what such a function does."""
+        """Return whether the call launched what such a function does."""
         return self.like(times)
 
 
@@ -140,7 +140,7 @@ class InHalf:
     parameter: str
 
     def recognises(self, signature: Mapping[str, str]) -> bool:
-        """Whether a launch of this signature does."""
+        """Return whether a launch of this signature does."""
         return signature.get(self.parameter) in ("*fp16", "*bf16")
 
 
@@ -165,7 +165,7 @@ class Misconception:
 
 
 def chosen(ideas: Iterable[Misconception], *ids: str) -> tuple[Misconception, ...]:
-    """Those with one of these ids. Raises LookupError for an id that none of them has."""
+    """Return those with one of these ids. Raises LookupError for an id that none of them has."""
     every = tuple(ideas)
     if strange := {*ids} - {one.id for one in every}:
         raise LookupError(f"No idea is called {min(strange)}.")
@@ -173,7 +173,7 @@ def chosen(ideas: Iterable[Misconception], *ids: str) -> tuple[Misconception, ..
 
 
 def without(ideas: Iterable[Misconception], *ids: str) -> tuple[Misconception, ...]:
-    """Those with none of these ids. Raises LookupError for an id that none of them has."""
+    """Return those with none of these ids. Raises LookupError for an id that none of them has."""
     every = tuple(ideas)
     chosen(every, *ids)
     return tuple(one for one in every if one.id not in ids)

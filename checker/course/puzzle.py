@@ -45,7 +45,9 @@ class Kernel:
 
 
 def kernel_of(name: str, *parameters: str, constexprs: str, **more: Any) -> Kernel:
-    """A kernel whose parameters are the words of some texts, with its constexprs behind them; `more`: other fields."""
+    """Return a kernel whose parameters are the words of some texts, with its constexprs behind them; `more`: other
+    fields.
+    """
     words = constexprs.split()
     return Kernel(name, (*" ".join(parameters).split(), *words), (*words,), **more)
 
@@ -189,7 +191,7 @@ class Draw:
     submission: str = ""
 
     def case(self, name: str) -> np.random.Generator:
-        """The random numbers of one case: HMAC-SHA256 of key, puzzle, case and submission."""
+        """Return the random numbers of one case: HMAC-SHA256 of key, puzzle, case and submission."""
         message = "\0".join((self.puzzle, name, self.submission)).encode()
         digest = hmac.digest(self.key.encode(), message, hashlib.sha256)
         return np.random.Generator(np.random.PCG64(int.from_bytes(digest, "little")))
@@ -273,11 +275,13 @@ class Puzzle:
         return entry(self.id).pytorch
 
     def draw(self, key: str = PRACTICE_KEY, submission: str = "") -> Draw:
-        """What this puzzle's cases are drawn from: with the public key for practice, or with the course's."""
+        """Return what this puzzle's cases are drawn from: with the public key for practice, or with the course's."""
         return Draw(self.stem, key, submission)
 
     def launched(self, name: str) -> tuple[str, ...]:
-        """The kernels of other puzzles that a case of this function launches: it runs the functions before it, too."""
+        """Return the kernels of other puzzles that a case of this function launches: it runs the functions before it,
+        too.
+        """
         before = [kernel.name for kernel in self.kernels].index(name)
         return tuple(launched for kernel in self.kernels[: before + 1] for launched in kernel.launches)
 

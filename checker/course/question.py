@@ -48,55 +48,57 @@ class Question:
 
 
 def reads(tensor: str) -> Measure:
-    """How often an element is loaded, on average."""
+    """Return how often an element is loaded, on average."""
     return lambda done: done.loads[tensor] / done.outputs[tensor].size
 
 
 def writes(tensor: str) -> Measure:
-    """How often an element is stored, on average."""
+    """Return how often an element is stored, on average."""
     return lambda done: done.stores[tensor] / done.outputs[tensor].size
 
 
 def programs(tensor: str) -> Measure:
-    """How many programs store to a tensor."""
+    """Return how many programs store to a tensor."""
     return lambda done: done.programs[tensor]
 
 
 def idle_lanes(tensor: str) -> Measure:
-    """How many lanes of all loads and stores of a tensor are masked off."""
+    """Return how many lanes of all loads and stores of a tensor are masked off."""
     return lambda done: done.lanes[tensor] - done.loads[tensor] - done.stores[tensor]
 
 
 def unwritten(tensor: str) -> Measure:
-    """How many elements of an output nobody has written."""
+    """Return how many elements of an output nobody has written."""
     return lambda done: int(np.isnan(done.outputs[tensor]).sum())
 
 
 def value(tensor: str, *index: int) -> Measure:
-    """One element of an output."""
+    """Return one element of an output."""
     return lambda done: float(done.outputs[tensor][index])
 
 
 def multiply_adds(done: Done) -> float:
-    """How many multiply-adds all matrix products take."""
+    """Return how many multiply-adds all matrix products take."""
     return done.multiply_adds
 
 
 def products(*sides: int) -> Measure:
-    """How many whole products of tiles with these three sides all multiply-adds make; sums of rows may add a part."""
+    """Return how many whole products of tiles with these three sides all multiply-adds make; sums of rows may add a
+    part.
+    """
     return lambda done: done.multiply_adds // int(np.prod(sides))
 
 
 def largest(done: Done) -> float:
-    """How many numbers the largest tensor holds that a PyTorch program has made."""
+    """Return how many numbers the largest tensor holds that a PyTorch program has made."""
     return done.largest
 
 
 def launches(done: Done) -> float:
-    """How many kernels a PyTorch program has launched."""
+    """Return how many kernels a PyTorch program has launched."""
     return done.launches
 
 
 def launched(done: Done) -> float:
-    """How many programs these have run."""
+    """Return how many programs these have run."""
     return done.launched

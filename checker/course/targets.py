@@ -59,7 +59,7 @@ DEFAULT = ("sm_90",)
 
 
 def chosen(text: str) -> tuple[str, ...]:
-    """The targets that `all` or a list with commas names. Raises Misuse for one that is not known."""
+    """Return the targets that `all` or a list with commas names. Raises Misuse for one that is not known."""
     words = [name.strip() for name in text.split(",")]
     names = tuple(dict.fromkeys(name for word in words for name in (ALL if word == "all" else (word,))))
     for name in names:

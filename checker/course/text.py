@@ -45,7 +45,7 @@ class Text:
         return {one.target for one in self.in_loops() if calls(one.value, *functions)}
 
     def sums(self, *functions: str) -> list[Assignment]:
-        """Where a loop adds up what these calls give; failing that, where it is assigned."""
+        """Return where a loop adds up what these calls give; failing that, where it is assigned."""
         made = self.made_by(*functions)
         own = [one for one in self.in_loops() if calls(one.value, *functions)]
         added = [
@@ -56,12 +56,12 @@ class Text:
         return added or own
 
     def carried(self, name: str) -> bool:
-        """Whether a name has a value before the loop, and another one in it."""
+        """Return whether a name has a value before the loop, and another one in it."""
         own = [one for one in self.assignments if one.target == name]
         return len({one.loops for one in own}) > 1
 
     def stored(self, line: int | None) -> set[str]:
-        """The names in what is stored in a line."""
+        """Return the names in what is stored in a line."""
         for node in ast.walk(self.kernel):
             if isinstance(node, ast.Call) and called(node) == "store" and node.lineno <= (line or 0) <= end_of(node):
                 given = [*node.args[1:2], *(k.value for k in node.keywords if k.arg == "value")]
@@ -105,7 +105,9 @@ class Text:
         ]
 
     def _tensors(self, names: set[str]) -> set[str]:
-        """The parameters that these names are computed from, as a kernel calls them; in PyTorch q stands for q_ptr."""
+        """Return the parameters that these names are computed from, as a kernel calls them; in PyTorch q stands for
+        q_ptr.
+        """
         reached = self.closure(names)
         if self.pointers:
             return reached & self.pointers
@@ -167,7 +169,7 @@ def called(call: ast.Call) -> str:
 
 
 def calls(value: ast.expr, *names: str) -> bool:
-    """Whether any of these is called in a value; in PyTorch a @ b is a dot, and x.amax a max."""
+    """Return whether any of these is called in a value; in PyTorch a @ b is a dot, and x.amax a max."""
     found = {_NAMES_IN_PYTORCH.get(called(n), called(n)) for n in ast.walk(value) if isinstance(n, ast.Call)}
     return bool(found & set(names)) or ("dot" in names and any(map(multiplied, ast.walk(value))))
 
@@ -183,7 +185,7 @@ def multiplied(node: ast.AST) -> list[ast.expr]:
 
 
 def names_in(value: ast.expr) -> set[str]:
-    """The names in a value, but for those of which only the shape counts."""
+    """Return the names in a value, but for those of which only the shape counts."""
     shapes = {id(n.value) for n in ast.walk(value) if isinstance(n, ast.Attribute) and n.attr == "shape"}
     return {n.id for n in ast.walk(value) if isinstance(n, ast.Name) and id(n) not in shapes} - {"tl", "torch"}
 
@@ -194,7 +196,7 @@ def end_of(node: ast.expr) -> int:
 
 
 def is_sum(value: ast.expr) -> bool:
-    """Whether it is a sum, apart from what stands inside a call: a * b + c, (a + b) / c, tl.dot(a, b, c)."""
+    """Return whether it is a sum, apart from what stands inside a call: a * b + c, (a + b) / c, tl.dot(a, b, c)."""
     match value:
         case ast.BinOp(op=ast.Add()):
             return True

@@ -25,20 +25,20 @@ def _form(text: str) -> ast.expr:
 
 
 def fits(text: str, node: ast.AST) -> Holes | None:
-    """What stands in the holes, if an expression has the form of this text."""
+    """Return what stands in the holes, if an expression has the form of this text."""
     holes: Holes = {}
     return holes if _fits(_form(text), node, holes) else None
 
 
 def found(text: str, value: ast.AST) -> Iterator[Holes]:
-    """The same of each expression in a value that has the form."""
+    """Return the same of each expression in a value that has the form."""
     return (holes for node in ast.walk(value) if (holes := fits(text, node)) is not None)
 
 
 def having(
     some: Iterable[Assignment], *texts: str, where: Callable[[Holes], bool] = lambda _: True
 ) -> list[Assignment]:
-    """The assignments in whose value something has one of these forms, with such things in its holes."""
+    """Return the assignments in whose value something has one of these forms, with such things in its holes."""
     return [one for one in some if any(where(holes) for text in texts for holes in found(text, one.value))]
 
 

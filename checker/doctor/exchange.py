@@ -15,7 +15,7 @@ DEFAULT = "/usr/local/share/nbgrader/exchange"  # nbgrader's
 
 
 def named(own_config: Path) -> Path | None:
-    """The exchange that a course's own configuration names as a plain text; None if it does not. OSError."""
+    """Return the exchange that a course's own configuration names as a plain text; None if it does not. OSError."""
     text = own_config.read_text(encoding="utf-8", errors="replace")
     said = re.findall(r"""^c\.Exchange\.root\s*=\s*(["'])([^"'\\\n]+)\1""", text, re.MULTILINE)
     return Path(said[-1][1]) if said else None
@@ -29,7 +29,7 @@ def make_exchange(place: Path) -> None:
 
 
 def problem(place: Path) -> tuple[str, str] | None:
-    """What is wrong with it, as the rest of a sentence, and what to type; None if nothing is."""
+    """Return what is wrong with it, as the rest of a sentence, and what to type; None if nothing is."""
     try:
         mode = place.stat().st_mode
     except OSError:

@@ -98,7 +98,7 @@ def diagnosis() -> Diagnosis:
 
 
 def _fact(name: str, there: bool, found: str, missing: str, needed_for: str = "", *remedy: str) -> Fact:
-    """One of two sentences, and what to type only where something is missing."""
+    """Return one of two sentences, and what to type only where something is missing."""
     return Fact(name, there, found if there else missing, needed_for, () if there else remedy)
 
 
@@ -127,7 +127,7 @@ def _for_checking() -> Iterator[Fact]:
 
 
 def _cache() -> Fact:
-    """Whether what the compiler says can be kept. Checks are silent about it, since all they lose is time."""
+    """Return whether what the compiler says can be kept. Checks are silent about it, since all they lose is time."""
     slower = "What the compiler says is not kept, so it runs at every check."
     try:
         folder = cache_folder()
@@ -184,7 +184,7 @@ def _bubblewrap(tier: str, why: str) -> Fact:
 
 
 def _user_namespaces() -> Fact:
-    """Why an ordinary user's bubblewrap may fail."""
+    """Return why an ordinary user's bubblewrap may fail."""
     name, needed_for = "user namespaces", "grading"
     for setting, forbids, sentence, remedy in _FORBIDDEN:
         if _setting(setting) == forbids:
@@ -216,7 +216,7 @@ def _exchange() -> Iterator[Fact]:
 
 
 def _setting(name: str) -> str:
-    """A setting of the kernel; nothing if it does not have it."""
+    """Return a setting of the kernel; nothing if it does not have it."""
     try:
         return (SETTINGS / name).read_text(encoding="ascii").strip()
     except OSError:

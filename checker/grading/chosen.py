@@ -77,7 +77,7 @@ def chosen(work: Work) -> list[Handed]:
 
 
 def chosen_in(folder: Path, puzzle_id: str, assignment: str) -> list[Handed]:
-    """The same of a student's folder for one of nbgrader's assignments. Raises Unresolved.
+    """Return the same of a student's folder for one of nbgrader's assignments. Raises Unresolved.
 
     In the assignment of a puzzle everything is for it; in another one the puzzles' names tell the files apart.
     """
@@ -118,7 +118,9 @@ def handed(path: Path, puzzle: Puzzle) -> list[Handed]:
 
 
 def kernels_of(puzzle: Puzzle, submission: Submission) -> str:
-    """The kernels and their helpers, at their own lines; all of the code if they cannot be told from the rest."""
+    """Return the kernels and their helpers, at their own lines; all of the code if they cannot be
+    told from the rest.
+    """
     try:
         return extract(submission, puzzle.kernels).source
     except UNREADABLE_CODE:

@@ -105,7 +105,7 @@ class _Cluster(Crew):
         return answer
 
     def _awaited(self, wait: Callable[[float | None], _T]) -> _T:
-        """What comes of waiting. Raises CrewLost if there is nobody any more to wait for."""
+        """Return what comes of waiting. Raises CrewLost if there is nobody any more to wait for."""
         since = time.monotonic()
         while True:
             try:

@@ -13,13 +13,13 @@ _HEAD = Path(__file__).with_suffix(".html")
 
 
 def document(title: str, parts: Iterable[str]) -> str:
-    """The page. `title`: a text, for the browser; `parts`: HTML, in which each `sheet` begins on new paper."""
+    """Return the page. `title`: a text, for the browser; `parts`: HTML, in which each `sheet` begins on new paper."""
     head = _HEAD.read_text(encoding="utf-8").replace("{title}", escape(title))
     return "".join([head, *parts, "</body>\n</html>\n"])
 
 
 def name(student: str) -> str:
-    """A student's name as HTML, on one line."""
+    """Return a student's name as HTML, on one line."""
     return escape(one_line(student))
 
 
@@ -34,12 +34,12 @@ def code(lines: Iterable[tuple[str, bool]], most: int = 400) -> str:
 
 
 def paragraph(text: str) -> str:
-    """A text as a paragraph."""
+    """Return a text as a paragraph."""
     return f"<p>{escape(text)}</p>\n"
 
 
 def bars(heads: tuple[str, str, str], rows: Iterable[tuple[str, float, str]]) -> str:
-    """A table of (what it is, share of the widest bar, the number in words), each row with a bar."""
+    """Return a table of (what it is, share of the widest bar, the number in words), each row with a bar."""
     return table(
         heads,
         (
@@ -51,7 +51,7 @@ def bars(heads: tuple[str, str, str], rows: Iterable[tuple[str, float, str]]) ->
 
 
 def table(heads: Iterable[str], rows: Iterable[str]) -> str:
-    """A table with what stands above its columns, and HTML for the cells of each row."""
+    """Return a table with what stands above its columns, and HTML for the cells of each row."""
     head = "".join(f'<th scope="col">{escape(one)}</th>' for one in heads)
     body = "".join(f"<tr>{row}</tr>\n" for row in rows)
     return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>\n"

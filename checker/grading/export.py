@@ -94,7 +94,8 @@ def _facts(row: Row) -> dict[str, Any]:
 
 
 def harmless(value: Any) -> Any:
-    """A text that a spreadsheet takes for no formula, and that turns no cell around: students choose names of files.
+    """Return a text that a spreadsheet takes for no formula, and that turns no cell around: students choose names of
+    files.
 
     Some begin a cell at a semicolon or a tab as well, whatever stands around it, or pass over blanks.
     """

@@ -46,7 +46,7 @@ class Download:
 
 
 def download(path: Path) -> Download | None:
-    """What Canvas or Moodle says of a file, by its path in their archive.
+    """Return what Canvas or Moodle says of a file, by its path in their archive.
 
     Only what the path begins with is theirs: the rest is the student's, who might write somebody else's name there.
     """
@@ -58,7 +58,7 @@ def download(path: Path) -> Download | None:
 
 
 def found(places: Sequence[Path], puzzles: Collection[str] = ladder.RUNGS) -> list[Work]:
-    """All submissions in these folders and files, in order. Raises NothingFound.
+    """Return all submissions in these folders and files, in order. Raises NothingFound.
 
     `puzzles`: what is expected. What was handed in for others is found as well.
 
@@ -81,35 +81,35 @@ def found(places: Sequence[Path], puzzles: Collection[str] = ladder.RUNGS) -> li
 
 
 def in_folder(folder: Path) -> tuple[Path, ...]:
-    """All that may be a submission in somebody's folder."""
+    """Return all that may be a submission in somebody's folder."""
     return tuple(path for path in _plain(folder) if path.suffix in KINDS)
 
 
 def of_assignment(folder: Path) -> tuple[Path, ...]:
-    """The same of what was handed in for one assignment; if there is none, the files that nobody can read."""
+    """Return the same of what was handed in for one assignment; if there is none, the files that nobody can read."""
     return in_folder(folder) or tuple(path for path in _plain(folder) if path.name not in _NBGRADERS)
 
 
 def any_handed_in(folder: Path) -> bool:
-    """Whether there is anything in a folder of nbgrader's that a student has handed in."""
+    """Return whether there is anything in a folder of nbgrader's that a student has handed in."""
     return any(path.name not in _NBGRADERS for path in folder.iterdir())
 
 
 def collected(course: Path, puzzles: Collection[str] = ladder.RUNGS) -> list[Work]:
-    """All submissions that a course has collected. Raises NothingFound."""
+    """Return all submissions that a course has collected. Raises NothingFound."""
     if not (course / "submitted").is_dir():
         raise NothingFound(f"Nothing has been collected in {course} yet. Type: make round ASSIGNMENT=…")
     return found((course / "submitted",), puzzles)
 
 
 def puzzle_of(path: Path, puzzles: Collection[str]) -> str | None:
-    """The puzzle that a file's name says it is for, which may be none of those that are expected."""
+    """Return the puzzle that a file's name says it is for, which may be none of those that are expected."""
     named = _named(path, puzzles)
     return None if named is None else named[1]
 
 
 def some_of(paths: Sequence[Path | str]) -> str:
-    """The names of files for a sentence: at most MOST_NAMED, and how many more there are."""
+    """Return the names of files for a sentence: at most MOST_NAMED, and how many more there are."""
     more = len(paths) - MOST_NAMED
     return ", ".join(map(str, paths[:MOST_NAMED])) + (f" and {more} more" if more > 0 else "")
 
@@ -134,7 +134,7 @@ def by_macos(name: str) -> bool:
 
 
 def _special(path: Path) -> bool:
-    """Whether something is known to be a link, a pipe or the like."""
+    """Return whether something is known to be a link, a pipe or the like."""
     try:
         return not stat.S_ISREG(path.lstat().st_mode)
     except OSError:  # its folder is closed, or its name too long: whoever reads it will be told
@@ -168,7 +168,7 @@ def _works(paths: Iterable[Path], folder: Path, puzzles: Collection[str]) -> lis
 
 
 def _named(path: Path, puzzles: Collection[str]) -> re.Match[str] | None:
-    """Where a file's name says which puzzle it is for.
+    """Return where a file's name says which puzzle it is for.
 
     a1_p3_online_softmax.py may be of the first assignment: what is expected goes before what is not, a puzzle's whole
     name before an ID, and then what comes first.
@@ -181,7 +181,7 @@ def _named(path: Path, puzzles: Collection[str]) -> re.Match[str] | None:
 
 
 def _before(path: Path, puzzles: Collection[str]) -> str:
-    """What stands before the puzzle's ID, and before its number, in a file's name; if nothing does, its name."""
+    """Return what stands before the puzzle's ID, and before its number, in a file's name; if nothing does, its name."""
     named = _named(path, puzzles)
     if named is None:
         return path.stem

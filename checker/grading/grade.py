@@ -57,7 +57,7 @@ def terms_for_grading(course: Settings) -> Terms:
 
 @cache
 def _host(cage: Cage) -> Host:
-    """One for all that this process grades."""
+    """Return one for all that this process grades."""
     host = Host(cage, kept=True)
     atexit.register(host.close)
     return host
@@ -98,12 +98,14 @@ def _verdict_on(puzzle_id: str, submission: Submission, course: Settings) -> Ver
 
 
 def _called_alike(puzzle_id: str, submission: Submission) -> Submission:
-    """A submission under its puzzle's name: others who hand in the same text get its record, with the name in it."""
+    """Return a submission under its puzzle's name: others who hand in the same text get its record, with the name in
+    it.
+    """
     return replace(submission, name=f"{ladder.stems()[puzzle_id]}{Path(submission.name).suffix}")
 
 
 def checked(puzzle_id: str, submission: Submission, terms: Terms) -> Verdict:
-    """The verdict, which nobody keeps. Raises NotInstalled, MachineTooBusy, CheckerFault."""
+    """Return the verdict, which nobody keeps. Raises NotInstalled, MachineTooBusy, CheckerFault."""
     if missing := not_installed([puzzle_id]):
         raise NotInstalled(missing)
     for left in reversed(range(TRIES)):
@@ -118,7 +120,7 @@ def checked(puzzle_id: str, submission: Submission, terms: Terms) -> Verdict:
 
 
 def not_installed(puzzles: Iterable[str]) -> str:
-    """Which of some puzzles cannot be judged for want of an install, and what does it; nothing if all can."""
+    """Return which of some puzzles cannot be judged for want of an install, and what does it; nothing if all can."""
     in_pytorch = [puzzle_id for puzzle_id in puzzles if ladder.RUNGS[puzzle_id].pytorch]
     if in_pytorch and pytorch_missing():
         named = " and ".join(in_pytorch)

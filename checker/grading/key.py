@@ -40,7 +40,7 @@ def make(path: Path, course: Path) -> bool:
 
 
 def read(path: Path) -> str:
-    """The key. Raises KeyProblem if it is missing, or if others could have read it."""
+    """Return the key. Raises KeyProblem if it is missing, or if others could have read it."""
     try:
         with path.open(encoding="ascii") as file:
             status = os.fstat(file.fileno())
@@ -62,7 +62,7 @@ def read(path: Path) -> str:
 
 
 def key_id(key: str) -> str:
-    """A name for a key that tells nothing of it."""
+    """Return a name for a key that tells nothing of it."""
     return hashlib.sha256(b"flash-puzzles key\0" + key.encode()).hexdigest()[:16]
 
 

@@ -34,7 +34,7 @@ JUDGING = ("course", "submission", "box", "catalog", "judge", "check")
 
 
 def judging(course: Settings) -> dict[str, Any]:
-    """What a result depends on besides the submission. Raises KeyProblem.
+    """Return what a result depends on besides the submission. Raises KeyProblem.
 
     What was found without a cage is no result for those who ask for one.
     """
@@ -71,7 +71,7 @@ class _Record:
 
 
 def load(path: Path) -> Verdict | None:
-    """The recorded result, if there is one that can be read, and that is of what its name says."""
+    """Return the recorded result, if there is one that can be read, and that is of what its name says."""
     try:
         record = msgspec.json.decode(path.read_bytes(), type=_Record)
     except (OSError, ValueError):
@@ -80,13 +80,15 @@ def load(path: Path) -> Verdict | None:
 
 
 def known(puzzle_id: str, submission: Submission, course: Settings) -> Verdict | None:
-    """The recorded result of a submission, if there is one, with lines of its own. Raises KeyProblem."""
+    """Return the recorded result of a submission, if there is one, with lines of its own. Raises KeyProblem."""
     verdict = load(place(course.records, identity(puzzle_id, submission, judging(course))))
     return None if verdict is None else with_lines(verdict, submission)
 
 
 def with_lines(verdict: Verdict, submission: Submission) -> Verdict:
-    """A recorded verdict on a submission: each finding with the lines that it points at, as they were handed in."""
+    """Return a recorded verdict on a submission: each finding with the lines that it points at, as
+    they were handed in.
+    """
     texts = {chunk.cell: chunk.text.split("\n") for chunk in submission.chunks}
     # Lines below the program are no part of it, and here there may be none: the same slice is then empty.
     own = _with_source(verdict, lambda cell, number: [clean(line) for line in texts[cell][number - 1 : number]])
@@ -94,7 +96,7 @@ def with_lines(verdict: Verdict, submission: Submission) -> Verdict:
 
 
 def _with_source(verdict: Verdict, lines: Callable[[int | None, int], list[str]]) -> Verdict:
-    """A verdict with these texts of the lines that it shows, by cell and number: one for each, or none."""
+    """Return a verdict with these texts of the lines that it shows, by cell and number: one for each, or none."""
     findings = []
     for one in verdict.findings:
         shown = [(number, lines(one.where.cell, number)) for number, _ in one.where.source]
@@ -111,7 +113,7 @@ def keep(path: Path, of: dict[str, Any], verdict: Verdict) -> None:
 
 
 def place(folder: Path, of: dict[str, Any]) -> Path:
-    """The file in which a result is recorded."""
+    """Return the file in which a result is recorded."""
     return folder / str(of["puzzle"]) / _name(of)
 
 
@@ -121,7 +123,7 @@ def _name(of: dict[str, Any]) -> str:
 
 @cache
 def digest_of(root: Path) -> str:
-    """A hash of the code that judges, and of its words; `root`: the folder of its rooms."""
+    """Return a hash of the code that judges, and of its words; `root`: the folder of its rooms."""
     digest = hashlib.sha256()
     for part in JUDGING:
         for path in code(root / part):
@@ -131,7 +133,7 @@ def digest_of(root: Path) -> str:
 
 @cache
 def _version_of(package: str) -> str:
-    """The version that is installed here; nothing if there is none."""
+    """Return the version that is installed here; nothing if there is none."""
     try:
         return version(package)
     except PackageNotFoundError:

@@ -17,7 +17,8 @@ A_STEP = 64  # operations that are enough for a program, or for a tile that is l
 
 
 def runs_of(case: Case, puzzle: Puzzle) -> int:
-    """How many runs a case gets, each with its programs in another order: two on a GPU, where any run may differ.
+    """Return how many runs a case gets, each with its programs in another order: two on a GPU, where any run may
+    differ.
 
     On the interpreter the launches whose traffic is proven get two: they are what programs could meet in. One is enough
     if a case asks for no more, or if there is only one order.
@@ -29,7 +30,7 @@ def runs_of(case: Case, puzzle: Puzzle) -> int:
 
 
 def launch_of(case: Case, puzzle: Puzzle | None = None) -> Launch:
-    """The case as the box is told of it: data without roles, names or expectations.
+    """Return the case as the box is told of it: data without roles, names or expectations.
 
     It may move and do MANY_TIMES as much as the programs that run need by the rules of its `puzzle`, and never less
     than A_FEW and A_LITTLE.
@@ -67,7 +68,7 @@ def steps_of(case: Case, puzzle: Puzzle) -> float:
 
 
 def tiles_of(case: Case, puzzle: Puzzle) -> dict[str, float]:
-    """How many tiles of each tensor a right kernel loads and stores in a launch, parts of a tile as such."""
+    """Return how many tiles of each tensor a right kernel loads and stores in a launch, parts of a tile as such."""
     budget = puzzle.budget(case)
     return {
         name: (budget[name].loads + budget[name].stores) / _tile(tensor)

@@ -44,8 +44,8 @@ def agrees(prediction: Array, actual: Array, expected: Expected, rows: bool = Fa
 
 
 def explains(prediction: Array, actual: Array, expected: Expected, rows: bool = True) -> bool:
-    """Whether a misconception's outputs are those of the kernel in nearly all rows; without `rows`, in nearly all of
-    its elements, each of which is a row's, as those of l and LSE are.
+    """Return whether a misconception's outputs are those of the kernel in nearly all rows; without `rows`, in nearly
+    all of its elements, each of which is a row's, as those of l and LSE are.
 
     A tenth of them may differ (a denominator near 0, say), among those that went wrong and among the others. What
     matters is that no two misconceptions lie this close to each other.
@@ -56,12 +56,12 @@ def explains(prediction: Array, actual: Array, expected: Expected, rows: bool = 
 
 
 def gets_it_right(prediction: Array, dtype: np.dtype[Any], expected: Expected) -> bool:
-    """Whether a misconception's outputs pass for right in a case, in nearly all rows."""
+    """Return whether a misconception's outputs pass for right in a case, in nearly all rows."""
     with np.errstate(all="ignore"):
         wrong = wrong_elements(prediction.astype(dtype), expected)
     return bool(_all_along_rows(~wrong).mean() >= MOSTLY)
 
 
 def _all_along_rows(mask: Array) -> npt.NDArray[np.bool_]:
-    """Whether a mask holds in every element of a row, for all rows; a vector's elements are its rows."""
+    """Return whether a mask holds in every element of a row, for all rows; a vector's elements are its rows."""
     return np.asarray(mask.reshape(-1, mask.shape[-1]).all(axis=-1) if mask.ndim > 1 else mask)

@@ -21,7 +21,7 @@ _HALF = {"*fp16", "*bf16"}
 
 
 def jobs(puzzle: Puzzle, cases: Sequence[Case], targets: Sequence[str]) -> list[Job]:
-    """Each kernel that has cases, for each target, in each of its forms."""
+    """Return each kernel that has cases, for each target, in each of its forms."""
     wanted = []
     for kernel in puzzle.kernels:
         if own := [case for case in cases if case.kernel == kernel.name]:
@@ -32,7 +32,7 @@ def jobs(puzzle: Puzzle, cases: Sequence[Case], targets: Sequence[str]) -> list[
 
 
 def compilations(results: Sequence[Compiled]) -> tuple[Compilation, ...]:
-    """The results as the verdict has them: the form that is timed stands for all."""
+    """Return the results as the verdict has them: the form that is timed stands for all."""
     said = []
     for timed, others in _by_kernel(results):
         job, compiles = timed.job, all(r.error is None or ones(r.job) for r in (timed, *others))
@@ -45,7 +45,7 @@ def compilations(results: Sequence[Compiled]) -> tuple[Compilation, ...]:
 
 
 def compile_findings(puzzle: Puzzle, results: Sequence[Compiled], where: Locator) -> list[Finding]:
-    """What keeps kernels from running on a GPU, once per kind; of each kernel and target, the first form's."""
+    """Return what keeps kernels from running on a GPU, once per kind; of each kernel and target, the first form's."""
     found: dict[str, Finding] = {}
     for timed, others in _by_kernel(results):
         refused = (_complaint(puzzle, r, timed, where) for r in (timed, *others) if not ones(r.job))
@@ -55,13 +55,13 @@ def compile_findings(puzzle: Puzzle, results: Sequence[Compiled], where: Locator
 
 
 def compile_remarks(results: Sequence[Compiled], where: Locator) -> list[str]:
-    """What fails only where an integer is 1, once per kernel."""
+    """Return what fails only where an integer is 1, once per kernel."""
     said = {r.job.kernel: _remark(r, where) for r in reversed(results) if r.error and ones(r.job)}
     return [said[kernel] for kernel in dict.fromkeys(r.job.kernel for r in results) if kernel in said]
 
 
 def only_in_half(results: Sequence[Compiled]) -> bool:
-    """Whether each kernel that does not compile was compiled in fp32 as well, where nothing fails.
+    """Return whether each kernel that does not compile was compiled in fp32 as well, where nothing fails.
 
     A form that was compiled only until its types are settled says nothing of shared memory.
     """
@@ -82,7 +82,7 @@ def _takes_too_much(result: Compiled) -> bool:
 
 
 def without_half(verdict: Verdict, before: Status) -> Verdict:
-    """A verdict on kernels that compile in fp32 alone: they lose what half precision is worth, and no more.
+    """Return a verdict on kernels that compile in fp32 alone: they lose what half precision is worth, and no more.
 
     `before`: what the verdict was without the compiler. What is worse than partly right stays.
     """
@@ -142,7 +142,7 @@ def _stages(job: Job) -> str:
 
 
 def _form(job: Job, timed: Job) -> str:
-    """What is otherwise than in the form that is timed, in words."""
+    """Return what is otherwise than in the form that is timed, in words."""
     types = dict.fromkeys(t.strip("*") for p, t in job.signature.items() if t != timed.signature[p] and t[0] == "*")
     said = [f"{' and '.join(types)} inputs"] if types else []
     said += [f"{name}={value}" for name, value in job.constexprs.items() if value != timed.constexprs[name]]

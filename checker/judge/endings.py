@@ -10,12 +10,12 @@ from checker.judge.general import finding
 
 
 def malformed(what: str) -> Finding:
-    """The finding for an answer that cannot be believed."""
+    """Return the finding for an answer that cannot be believed."""
     return finding("malformed-output", Status.MALFORMED_OUTPUT, what=what)
 
 
 def ended(ending: Ending, code: int, limits: Limits, missing: Case | None = None) -> Finding:
-    """The finding for a runner that did not answer everything; `missing` is what it was at, if that is known."""
+    """Return the finding for a runner that did not answer everything; `missing` is what it was at, if that is known."""
     place = Where() if missing is None else Where(case=missing.name, case_id=missing.id)
     match ending:
         case Ending.FLOODED:

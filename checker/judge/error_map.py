@@ -13,7 +13,7 @@ MOST_LINES, MOST_CELLS = 16, 32
 
 
 def error_map(item: Wrong, name: str) -> ErrorMap:
-    """The map of one output of a wrong launch; a vector is a single column."""
+    """Return the map of one output of a wrong launch; a vector is a single column."""
     wrong = item.wrong[name]
     tensor = item.case.tensors[name]
     flat = wrong.reshape(-1, wrong.shape[-1]) if has_columns(tensor) else wrong.reshape(-1, 1)

@@ -40,7 +40,7 @@ class Raised:
     error: KernelError
 
     def place(self, where: Locator) -> Where:
-        """The line that raised it."""
+        """Return the line that raised it."""
         return where(self.error.line, case=self.case, program=grid_position(self.case, self.error.program))
 
 
@@ -65,13 +65,13 @@ def name_errors(puzzle: Puzzle, raised: list[Raised], where: Locator, code: Text
 
 
 def known_errors(puzzle: Puzzle) -> list[Idea[Raises]]:
-    """The misconceptions that messages tell: the puzzle's own, and those that any program can have."""
+    """Return the misconceptions that messages tell: the puzzle's own, and those that any program can have."""
     common = pytorch_errors.COMMON if puzzle.pytorch else triton_errors.COMMON
     return ideas((*puzzle.misconceptions, *common), Raises)
 
 
 def error_finding(error: KernelError, place: Where) -> Finding:
-    """What the kernel raised, in its own words."""
+    """Return what the kernel raised, in its own words."""
     if error.type == "MemoryError":
         return finding("out-of-memory", Status.OUT_OF_MEMORY, place)
     message = plain(error.message) or "no message"
@@ -97,7 +97,7 @@ def error_finding(error: KernelError, place: Where) -> Finding:
 
 
 def plain(message: str) -> str:
-    """The first line of what Triton says, without the numbers of a block that was printed into it."""
+    """Return the first line of what Triton says, without the numbers of a block that was printed into it."""
 
     def shortened(found: re.Match[str]) -> str:
         numbers = re.findall(_NUMBER, found[0])

@@ -41,7 +41,9 @@ class Evidence:
 
 
 def counted(evidence: Iterable[Evidence]) -> list[Evidence]:
-    """The launches whose traffic is summed up: a large one among those chosen for their sizes would outweigh all."""
+    """Return the launches whose traffic is summed up: a large one among those chosen for their sizes would outweigh
+    all.
+    """
     return [e for e in evidence if e.result and not e.result.on_gpu and not e.case.once and not e.case.programs]
 
 
@@ -58,7 +60,7 @@ def first_of_each(items: Iterable[T], key: Callable[[T], Hashable]) -> list[T]:
 
 
 def locator(submission: Submission) -> Locator:
-    """A function that turns a line of the submission's text and other facts into a `Where`."""
+    """Return a function that turns a line of the submission's text and other facts into a `Where`."""
     lines = submission.text.split("\n")
 
     def where(line: int | None = None, case: Case | None = None, stored: int | None = None, **facts: object) -> Where:
@@ -77,7 +79,7 @@ def locator(submission: Submission) -> Locator:
 
 
 def grid_position(case: Case, program: int) -> tuple[int, ...]:
-    """A program's linear number as a position in the grid, one number per dimension of it."""
+    """Return a program's linear number as a position in the grid, one number per dimension of it."""
     position = []
     for extent in case.grid:
         position.append(program % extent)
@@ -92,7 +94,7 @@ def program_name(case: Case, program: int) -> str:
 
 
 def tensor_name(parameter: str) -> str:
-    """What a tensor is called in a sentence: `x` for the parameter `x_ptr`."""
+    """Return what a tensor is called in a sentence: `x` for the parameter `x_ptr`."""
     return parameter.removesuffix("_ptr")
 
 
@@ -112,5 +114,5 @@ def written_tensors(case: Case) -> list[str]:
 
 
 def has_columns(tensor: Tensor) -> bool:
-    """Whether the last axis runs across: of l, m, LSE and delta it is the queries, which run downwards."""
+    """Return whether the last axis runs across: of l, m, LSE and delta it is the queries, which run downwards."""
     return tensor.axes[-1].kind in (AxisKind.COLUMN, AxisKind.DIMENSION) or tensor.values.ndim == 1

@@ -31,7 +31,7 @@ _OF_D: dict[str, Callable[[float], float]] = {
 
 
 def one_factor(items: list[Wrong], name: str) -> str:
-    """The factor by which an output is off wherever it is wrong, in a sentence; nothing if there is none.
+    """Return the factor by which an output is off wherever it is wrong, in a sentence; nothing if there is none.
 
     Not if it is nearly 1: then something was rounded, or is slightly off.
     """
@@ -55,14 +55,16 @@ def one_factor(items: list[Wrong], name: str) -> str:
 
 
 def _alike(word: str, named: list[dict[str, float]]) -> bool:
-    """Whether every launch has a factor of this name; a size counts only if it differs: one launch has it by chance."""
+    """Return whether every launch has a factor of this name; a size counts only if it differs: one launch has it by
+    chance.
+    """
     return all(word in of for of in named) and (
         not is_size(word.removeprefix("1 / ")) or len({of[word] for of in named}) > 1
     )
 
 
 def _fit(items: list[Wrong], name: str, factors: list[float]) -> bool:
-    """Whether nearly all of an output is the right value times this, in each case."""
+    """Return whether nearly all of an output is the right value times this, in each case."""
     for item, factor in zip(items, factors, strict=True):
         expected = item.expected[name]
         with np.errstate(all="ignore"):
@@ -73,7 +75,7 @@ def _fit(items: list[Wrong], name: str, factors: list[float]) -> bool:
 
 
 def _ratios(item: Wrong, name: str) -> Array:
-    """What was written, over what is right, where that is well above the rounding."""
+    """Return what was written, over what is right, where that is well above the rounding."""
     right, wrote = item.expected[name], item.outputs[name].astype(np.float64)
     with np.errstate(all="ignore"):
         ratios: Array = wrote / right.values

@@ -67,7 +67,7 @@ class Fault:
 
 
 def fault_findings(faults: Iterable[Fault], case: Case, where: Locator) -> Iterator[Finding]:
-    """One finding for all tensors with the same fault."""
+    """Yield one finding for all tensors with the same fault."""
     by_id: dict[str, list[Fault]] = {}
     for fault in faults:
         by_id.setdefault(fault.id, []).append(fault)
@@ -147,7 +147,7 @@ def _too_seldom(faults: list[Fault]) -> _Said:
 
 
 def times(done: int, elements: int) -> str:
-    """How many times `elements` is done: once, 2 times, 3.01 times."""
+    """Return how many times `elements` is done: once, 2 times, 3.01 times."""
     ratio = done / elements
     text = f"{ratio:.0f}" if abs(ratio - round(ratio)) < 0.005 else f"{ratio:.2f}"
     return "once" if text == "1" else f"{text} times"

@@ -19,12 +19,12 @@ from checker.judge.traffic import multiply_adds
 
 
 def used(result: LaunchResult) -> Footprint:
-    """What one call held and computed."""
+    """Return what one call held and computed."""
     return Footprint(_most(result, BLOCK)[0], _most(result, HELD)[0], multiply_adds(result))
 
 
 def _most(result: LaunchResult, kind: int) -> tuple[int, int | None]:
-    """The largest number of a kind of records, and its line."""
+    """Return the largest number of a kind of records, and its line."""
     lanes = np.where(result.log.kind == kind, result.log.lanes, 0)
     at = int(np.argmax(lanes)) if lanes.any() else None
     return (0, None) if at is None else (int(lanes[at]), int(result.log.line[at]) or None)
@@ -47,7 +47,7 @@ def held(puzzle: Puzzle, evidence: Iterable[Evidence]) -> tuple[Held, ...]:
 def footprint_findings(
     puzzle: Puzzle, evidence: Evidence, everything: Iterable[Evidence], where: Locator
 ) -> Iterator[Finding]:
-    """The misconception that explains what a call used too much of; or what that is.
+    """Yield the misconception that explains what a call used too much of; or what that is.
 
     `everything` are all calls of this function that are counted.
     """
@@ -94,7 +94,7 @@ def _recognises(sign: Uses, seen: tuple[Case, Footprint]) -> bool:
 
 
 def _beyond(puzzle: Puzzle, everything: Iterable[Evidence]) -> Iterator[tuple[Case, Footprint]]:
-    """All calls that used too much, with what they used: in one of them alone, names look alike."""
+    """Yield all calls that used too much, with what they used: in one of them alone, names look alike."""
     assert puzzle.footprint is not None
     for one in everything:
         if one.result is not None and one.result.error is None:
@@ -104,5 +104,5 @@ def _beyond(puzzle: Puzzle, everything: Iterable[Evidence]) -> Iterator[tuple[Ca
 
 
 def within(own: Footprint, most: Footprint) -> bool:
-    """Whether nothing of it is more than enough."""
+    """Return whether nothing of it is more than enough."""
     return own.largest <= most.largest and own.at_once <= most.at_once and own.products <= most.products

@@ -24,7 +24,8 @@ TYPES, MEMORY = "ttir", "llir"  # Triton's stages after which types, and shared 
 
 
 def forms(kernel: Kernel, cases: Sequence[Case], target: str, *, multiplies: bool = False) -> Iterator[Job]:
-    """The jobs for one kernel, whose cases these are: as it is timed, what else it is run as, and with sizes of 1.
+    """Yield the jobs for one kernel, whose cases these are: as it is timed, what else it is run as, and with sizes of
+    1.
 
     `multiplies`: tiles, by tl.dot.
     """
@@ -42,7 +43,7 @@ def forms(kernel: Kernel, cases: Sequence[Case], target: str, *, multiplies: boo
 
 
 def _shortened(case: Case, target: str, multiplies: bool) -> Case:
-    """The launch with tiles as short as the target multiplies."""
+    """Return the launch with tiles as short as the target multiplies."""
     return replace(case, constexprs={**case.constexprs, **shortened(sides(case.constexprs), target, multiplies)})
 
 
@@ -63,14 +64,14 @@ def fitting(tunings: Iterable[Tuning], target: str, shared: int, multiplies: boo
 
 
 def _switched(first: Job, cases: Sequence[Case]) -> Iterator[Job]:
-    """The first form with each switch the other way, if any case has it so."""
+    """Yield the first form with each switch the other way, if any case has it so."""
     for name, value in first.constexprs.items():
         if isinstance(value, bool) and any(case.constexprs[name] != value for case in cases):
             yield replace(first, constexprs={**first.constexprs, name: not value})
 
 
 def ones(job: Job) -> tuple[str, ...]:
-    """The integers that are 1 in this form."""
+    """Return the integers that are 1 in this form."""
     return tuple(name for name in job.constexprs if name in job.multiples)
 
 
@@ -89,12 +90,12 @@ def _covering(cases: Sequence[Case]) -> list[Case]:
 
 
 def timed_like(cases: Sequence[Case]) -> Case:
-    """The case that is most like a timed one: with fp16, the largest tile, and switches on."""
+    """Return the case that is most like a timed one: with fp16, the largest tile, and switches on."""
     return max(cases, key=lambda case: ("float16" in _types(case), _tile(case), _switched_on(case)))
 
 
 def _levels(case: Case, largest: Sequence[Case]) -> set[object]:
-    """What a case has of that which must be compiled."""
+    """Return what a case has of that which must be compiled."""
     same_types = next(one for one in largest if _types(one) == _types(case))
     tile = {("largest", _types(case))} if _tile(case) == _tile(same_types) else set()
     return {_types(case), *((n, v) for n, v in case.constexprs.items() if isinstance(v, bool)), *tile}
@@ -113,7 +114,7 @@ def _switched_on(case: Case) -> int:
 
 
 def job_of(kernel: Kernel, case: Case, target: str) -> Job:
-    """A launch like this one, with integers that are multiples of 16."""
+    """Return a launch like this one, with integers that are multiples of 16."""
     form = launch_of(case).form(ones=False)
     integers = tuple(name for name in kernel.parameters if form.signature.get(name, "").startswith("i"))
     return _job(kernel, replace(form, multiples=integers), target)
@@ -133,7 +134,7 @@ def _job(kernel: Kernel, form: Form, target: str) -> Job:
 
 
 def _simpler(first: Job, job: Job) -> Iterator[Job]:
-    """The first form with one of the things that are otherwise in another; nothing if that is all there is."""
+    """Yield the first form with one of the things that are otherwise in another; nothing if that is all there is."""
     base = replace(first, until=TYPES)
     parts = [replace(base, multiples=job.multiples)] if job.multiples != first.multiples else []
     if job.signature != first.signature:
@@ -146,7 +147,7 @@ def _simpler(first: Job, job: Job) -> Iterator[Job]:
 
 
 def _with_ones(first: Job, integers: Sequence[str]) -> Job:
-    """The same form where these are 1, of which Triton makes constants."""
+    """Return the same form where these are 1, of which Triton makes constants."""
     return replace(
         first,
         signature={name: CONSTEXPR if name in integers else kind for name, kind in first.signature.items()},

@@ -122,7 +122,7 @@ def in_order_of_cases(findings: list[Finding]) -> list[Finding]:
 
 
 def status_of(findings: list[Finding], results: tuple[PropertyResult, ...]) -> Status:
-    """The most severe status of the findings; wrong values with something proven are partly right."""
+    """Return the most severe status of the findings; wrong values with something proven are partly right."""
     if not findings:
         return Status.ACCEPTED if all(p.passed for p in results) else Status.WRONG
     worst = min((f.status for f in findings), key=lambda s: s.severity)

@@ -53,7 +53,9 @@ class Seen:
 
 
 def judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator, code: Text) -> tuple[Seen, list[Finding]]:
-    """What was seen of a kernel, and the findings on it: those that say what is wrong before those that say where."""
+    """Return what was seen of a kernel, and the findings on it: those that say what is wrong before those that say
+    where.
+    """
     seen = _collected(puzzle, evidence, where, code)
     found = _explained(puzzle, seen, evidence, where, code)
     named = first_of_each([finding for finding in found if finding.named], lambda finding: finding.id)
@@ -63,7 +65,7 @@ def judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator, code:
 
 
 def _collected(puzzle: Puzzle, evidence: list[Evidence], where: Locator, code: Text) -> Seen:
-    """What was seen in each case."""
+    """Return what was seen in each case."""
     seen = Seen()
     for one in evidence:
         case = one.case
@@ -102,7 +104,7 @@ def _collected(puzzle: Puzzle, evidence: list[Evidence], where: Locator, code: T
 
 
 def _wrong_with(puzzle: Puzzle, one: Evidence, where: Locator, code: Text, seen: Seen) -> str:
-    """What is wrong with a launch that ran to its end, in a few words; nothing if it is right."""
+    """Return what is wrong with a launch that ran to its end, in a few words; nothing if it is right."""
     assert one.result is not None
     notes: list[Note] = memory_notes(one, where) or _differing_runs(one, where)
     if notes := notes or list(kept_in_half(puzzle, one, where)):
@@ -186,14 +188,14 @@ def _input_type(case: Case) -> np.dtype[np.generic]:
 
 
 def _with_map(finding: Finding, wrong: list[Wrong]) -> Finding:
-    """The finding with a map of its output, if it is about wrong values."""
+    """Return the finding with a map of its output, if it is about wrong values."""
     where = finding.where
     item = next((one for one in wrong if one.case.id == where.case_id and where.tensor in one.wrong), None)
     return finding if item is None else replace(finding, error_map=error_map(item, where.tensor or ""))
 
 
 def _with_reason(finding: Finding, cases: Mapping[int, Case]) -> Finding:
-    """The finding, saying first why its case was run if other submissions do not get it."""
+    """Return the finding, saying first why its case was run if other submissions do not get it."""
     case = cases.get(-1 if finding.where.case_id is None else finding.where.case_id)
     return replace(finding, explanation=f"{case.why} {finding.explanation}") if case and case.why else finding
 

@@ -75,7 +75,7 @@ def located(items: list[Wrong], failed: list[Case], right: list[Case], where: Lo
 
 
 def _rounded(items: list[Wrong]) -> Finding | None:
-    """The finding on outputs that were rounded to 16 bits, if that is all that is wrong with them."""
+    """Return the finding on outputs that were rounded to 16 bits, if that is all that is wrong with them."""
     outputs = [(i, n) for i in items for n in i.wrong if says_how_rounded(i.outputs[n])]
     types = {rounded_to(i.outputs[n], i.expected[n]) for i, n in outputs}
     kind = types.pop() if types else None
@@ -102,7 +102,7 @@ def _casts(code: Text) -> list[Assignment]:
 
 
 def _made_of_rounded(items: list[Wrong], where: Locator) -> Finding | None:
-    """The finding on fp32 results that are off by what a conversion to 16 bits in the kernel's text loses."""
+    """Return the finding on fp32 results that are off by what a conversion to 16 bits in the kernel's text loses."""
     item = items[0]
     line = item.line_of(_casts)
     finite = [i for i in items if not _overflows(i)]
@@ -120,7 +120,7 @@ def _made_of_rounded(items: list[Wrong], where: Locator) -> Finding | None:
 
 
 def _nearly(item: Wrong, name: str, times: float) -> bool:
-    """Whether an fp32 output is everywhere within so many times its tolerance."""
+    """Return whether an fp32 output is everywhere within so many times its tolerance."""
     if item.outputs[name].dtype != np.float32:
         return False
     with np.errstate(invalid="ignore"):
@@ -129,7 +129,7 @@ def _nearly(item: Wrong, name: str, times: float) -> bool:
 
 
 def _overflows(item: Wrong) -> bool:
-    """Whether some input is larger than fp16 can hold, and so infinite once it is rounded."""
+    """Return whether some input is larger than fp16 can hold, and so infinite once it is rounded."""
     inputs = (tensor.values for tensor in item.case.tensors.values() if tensor.role is Role.INPUT)
     return any(values.size and np.abs(values).max() > np.finfo(np.float16).max for values in inputs)
 
@@ -144,12 +144,12 @@ def _share(item: Wrong) -> float:
 
 
 def _kinds(item: Wrong) -> int:
-    """How many kinds of rows the case has."""
+    """Return how many kinds of rows the case has."""
     return max(len(axis.labels) for tensor in item.case.tensors.values() for axis in tensor.axes)
 
 
 def _region(item: Wrong, name: str) -> str:
-    """Which part of an output is wrong in words: some rows, the tail, one block."""
+    """Return which part of an output is wrong in words: some rows, the tail, one block."""
     wrong = item.wrong[name]
     if wrong.all():
         return "everywhere"
@@ -159,7 +159,9 @@ def _region(item: Wrong, name: str) -> str:
 
 
 def _parts(item: Wrong, name: str) -> list[str]:
-    """Which part of an output is wrong, along each of its axes; nothing if all along, or if no words are short."""
+    """Return which part of an output is wrong, along each of its axes; nothing if all along, or if
+    no words are short.
+    """
     wrong = item.wrong[name]
     parts = []
     for number, axis in enumerate(item.case.tensors[name].axes):
@@ -169,7 +171,7 @@ def _parts(item: Wrong, name: str) -> list[str]:
 
 
 def _along(axis: Axis, hit: npt.NDArray[np.int64], extent: int) -> list[str]:
-    """Where along one axis something is wrong; nothing if everywhere, or if no words are short enough."""
+    """Return where along one axis something is wrong; nothing if everywhere, or if no words are short enough."""
     if len(hit) == extent:
         return []
     tail = extent // axis.block * axis.block if axis.block else 0
@@ -189,7 +191,7 @@ def _along(axis: Axis, hit: npt.NDArray[np.int64], extent: int) -> list[str]:
 
 
 def _shape_of_error(item: Wrong, name: str, only_in_half: bool) -> str:
-    """Whether rows are off by a constant factor, which says where to look; or by little more than rounding."""
+    """Return whether rows are off by a constant factor, which says where to look; or by little more than rounding."""
     actual = item.outputs[name].astype(np.float64)
     right = item.expected[name].values
     wrong = item.wrong[name]
@@ -233,7 +235,7 @@ def _shape_of_error(item: Wrong, name: str, only_in_half: bool) -> str:
 
 
 def _only_in_half(failed: list[Case], right: list[Case]) -> bool:
-    """Whether all launches that came out wrong have inputs of 16 bits, and there are others, which are right."""
+    """Return whether all launches that came out wrong have inputs of 16 bits, and there are others, which are right."""
     return all(map(_of_half, failed)) and not all(map(_of_half, right))
 
 

@@ -116,7 +116,7 @@ def _shared_elements(case: Case, log: AccessLog, where: Locator) -> Iterator[Not
 
 
 def _line(log: AccessLog, tensor: int, element: int) -> int | None:
-    """The line of the first store to an element."""
+    """Return the line of the first store to an element."""
     record = np.repeat(np.arange(log.kind.size), log.distinct)
     hits = record[log.elements == element]
     hits = hits[(log.kind[hits] == STORE) & (log.tensor[hits] == tensor)]
@@ -124,7 +124,7 @@ def _line(log: AccessLog, tensor: int, element: int) -> int | None:
 
 
 def never_stored(case: Case, result: LaunchResult, name: str) -> npt.NDArray[np.bool_]:
-    """Which elements of a tensor no program stored; same shape as the tensor."""
+    """Return which elements of a tensor no program stored; same shape as the tensor."""
     if result.on_gpu:
         return marked(result.tensors[name])
     position = list(case.tensors).index(name)
@@ -167,7 +167,7 @@ def _never_written(case: Case, result: LaunchResult, where: Locator) -> Iterator
 
 
 def name_gaps(puzzle: Puzzle, notes: list[Note], evidence: list[Evidence], where: Locator, code: Text) -> list[Note]:
-    """The notes, gaps by the name of the misconception that leaves out just this.
+    """Return the notes, gaps by the name of the misconception that leaves out just this.
 
     It must be so in every launch in which something was left out: a tail looks like a block if there are two of them.
     """

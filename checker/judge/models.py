@@ -25,7 +25,7 @@ class Models:
         self.right: dict[int, Mapping[str, Expected]] = {item.case.id: item.expected for item in items}
 
     def possible(self, test: Callable[[Writes], bool]) -> list[Idea[Writes]]:
-        """The misconceptions whose outputs pass a test, if their line is there where they need one."""
+        """Return the misconceptions whose outputs pass a test, if their line is there where they need one."""
 
         def passes(sign: Writes) -> bool:
             return (not sign.needs_line or self.items[0].line_of(sign.line) is not None) and test(sign)
@@ -33,7 +33,7 @@ class Models:
         return ideas(self.puzzle.misconceptions, Writes, passes)
 
     def predicted(self, sign: Writes, case: Case) -> Mapping[str, Array]:
-        """What a kernel with this idea would write."""
+        """Return what a kernel with this idea would write."""
         key = (id(sign), case.id)
         if key not in self.written:
             with np.errstate(all="ignore"):
@@ -41,16 +41,16 @@ class Models:
         return self.written[key]
 
     def explains_most(self, sign: Writes, items: list[Wrong]) -> bool:
-        """Whether it explains at least half of the cases in which a kernel with this idea would go wrong."""
+        """Return whether it explains at least half of the cases in which a kernel with this idea would go wrong."""
         touched = [item for item in items if self._goes_wrong(sign, item)]
         return 2 * sum(self.explains(sign, item) for item in touched) >= len(touched) > 0
 
     def explains_all(self, sign: Writes, items: list[Wrong]) -> bool:
-        """Whether it explains each of these cases."""
+        """Return whether it explains each of these cases."""
         return all(self.explains(sign, item) for item in items)
 
     def explains(self, sign: Writes, item: Wrong) -> bool:
-        """Whether the kernel wrote in this case what this idea gives, and is wrong by that."""
+        """Return whether the kernel wrote in this case what this idea gives, and is wrong by that."""
         predicted = self.predicted(sign, item.case)
         about = not item.wrong.keys().isdisjoint(predicted)
         return (
@@ -63,7 +63,9 @@ class Models:
         )
 
     def fit(self, sign: Writes, item: Wrong) -> float:
-        """The share of wrong elements that are as predicted, those that are numbers; NaN looks like any other NaN."""
+        """Return the share of wrong elements that are as predicted, those that are numbers; NaN looks like any other
+        NaN.
+        """
         predicted = self.predicted(sign, item.case)
         shares = [
             (agrees(p, item.outputs[n], item.expected[n], has_columns(item.case.tensors[n])) & np.isfinite(p))[
@@ -75,7 +77,7 @@ class Models:
         return round(float(np.mean(shares)), 1) if shares else 0.0  # last digits differ between machines
 
     def in_numbers(self, sign: Writes, item: Wrong) -> bool:
-        """Whether some wrong element is as predicted, and a number that says something: finite, and not 0."""
+        """Return whether some wrong element is as predicted, and a number that says something: finite, and not 0."""
         return any(
             bool(np.any(agrees(p, item.outputs[n], item.expected[n]) & item.wrong[n] & np.isfinite(p) & (p != 0)))
             for n, p in self.predicted(sign, item.case).items()
@@ -83,7 +85,7 @@ class Models:
         )
 
     def refuted(self, sign: Writes, case: Case) -> bool:
-        """Whether a kernel with this idea would have gone wrong in a case that came out right."""
+        """Return whether a kernel with this idea would have gone wrong in a case that came out right."""
         if case.id not in self.right:
             self.right[case.id] = self.puzzle.expected(case)
         expected = self.right[case.id]

@@ -27,7 +27,7 @@ class Idea(Generic[S]):
     signs: Sequence[S]
 
     def finding(self, status: Status, where: Where, examples: tuple[str, ...] = ()) -> Finding:
-        """What is said of a kernel that has this idea."""
+        """Return what is said of a kernel that has this idea."""
         m = self.misconception
         return Finding(m.id, status, m.title, m.explanation, m.hint, where, examples, question=m.question)
 
@@ -63,6 +63,6 @@ def cover(
 def explaining_all(
     candidates: Sequence[Idea[S]], items: Iterable[T], recognises: Callable[[S, T], bool]
 ) -> Idea[S] | None:
-    """The first idea that explains every item, if there is any item."""
+    """Return the first idea that explains every item, if there is any item."""
     named, rest = cover(candidates, items, recognises, most=1)
     return named[0][0] if named and not rest else None

@@ -51,5 +51,5 @@ class Loss(Note):
 
 
 def findings(notes: Iterable[Note]) -> list[Finding]:
-    """What the notes say."""
+    """Return what the notes say."""
     return [note.finding for note in notes]

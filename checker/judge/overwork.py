@@ -15,12 +15,14 @@ from checker.judge.general import finding
 
 
 def overworked(result: LaunchResult) -> bool:
-    """Whether a launch was ended because it did too much."""
+    """Return whether a launch was ended because it did too much."""
     return result.error is not None and result.error.type == TOO_MUCH_WORK
 
 
 def overwork_finding(puzzle: Puzzle, case: Case, error: KernelError, where: Locator) -> Finding:
-    """What is said if nothing else says why it did too much. The error's message is how often its line's loop ran."""
+    """Return what is said if nothing else says why it did too much. The error's message is how often its line's loop
+    ran.
+    """
     programs = len(case.programs) or math.prod(case.grid)
     tiles = tiles_of(case, puzzle)
     enough = programs + math.ceil(max(tiles.values(), default=0.0))

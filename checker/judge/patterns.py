@@ -20,12 +20,12 @@ def _telling(actual: Array) -> Array:
 
 
 def says_how_rounded(actual: Array) -> bool:
-    """Whether an output has enough values to say to which type they were rounded."""
+    """Return whether an output has enough values to say to which type they were rounded."""
     return _telling(actual).size >= ENOUGH
 
 
 def rounded_to(actual: Array, expected: Expected) -> str | None:
-    """The type of 16 bits that all of an output was rounded to, another one than its own; or None.
+    """Return the type of 16 bits that all of an output was rounded to, another one than its own; or None.
 
     And that is all that is wrong with it.
     """
@@ -46,7 +46,8 @@ def rounded_to(actual: Array, expected: Expected) -> str | None:
 
 
 def common_sizes(failed: list[Case], right: list[Case]) -> str:
-    """What the sizes of all launches that came out wrong have in common, and of none of the others; else nothing.
+    """Return what the sizes of all launches that came out wrong have in common, and of none of the others; else
+    nothing.
 
     It says where to look when a kernel is wrong only at the edge of a tile.
     """
@@ -68,7 +69,7 @@ def common_sizes(failed: list[Case], right: list[Case]) -> str:
 
 
 def _facts(case: Case) -> Iterator[str]:
-    """How the sizes of a launch lie to its blocks, the plainest first."""
+    """Yield how the sizes of a launch lie to its blocks, the plainest first."""
     sizes: Mapping[str, int] = {n: v for n, v in case.scalars.items() if is_size(n) and isinstance(v, int)}
     blocks = {n: int(v) for n, v in case.constexprs.items() if not isinstance(v, bool) and n != "D"}
     if "n_q" in sizes and "n_k" in sizes:

@@ -23,7 +23,7 @@ class Refused:
     refusal: Refusal
 
     def recognised_by(self, sign: Reaches) -> bool:
-        """Whether a kernel with this sign makes such an access."""
+        """Return whether a kernel with this sign makes such an access."""
         seen = self.refusal
         if seen.tensor is None:
             return False
@@ -45,7 +45,7 @@ def name_refusals(puzzle: Puzzle, refused: list[Refused], where: Locator, code: 
 
 
 def refusal_finding(refused: Refused, where: Locator) -> Finding:
-    """An access outside its tensor, in plain words."""
+    """Return an access outside its tensor, in plain words."""
     case, refusal = refused.case, refused.refusal
     did = "wrote" if refusal.store else "read"
     who = program_name(case, refusal.program)

@@ -25,7 +25,9 @@ def in_fp32(puzzle: Puzzle, cases: Sequence[Case]) -> dict[int, Case]:
 
 
 def tf32_remarks(puzzle: Puzzle, ran: Mapping[Case, LaunchResult | None]) -> Iterator[str]:
-    """What TF32 costs, in the output that loses most; nothing if hardly anything is lost, as where it is not used."""
+    """Yield what TF32 costs, in the output that loses most; nothing if hardly anything is lost, as where it is not
+    used.
+    """
     off, name, case = max((one for pair in ran.items() for one in _off(puzzle, *pair)), default=(0.0, "", ""))
     tensor, percent = tensor_name(name), f"{100 * off:.2g}"
     if off >= NOTICED and puzzle.id != EXPLAINED_IN:

@@ -21,7 +21,7 @@ from checker.judge.naming import explaining_all, ideas
 
 
 def moved(puzzle: Puzzle, case: Case, result: LaunchResult) -> Iterator[Traffic]:
-    """What one launch moved, per tensor, in distinct elements per load or store instruction."""
+    """Yield what one launch moved, per tensor, in distinct elements per load or store instruction."""
     budget = puzzle.budget(case)
     for position, (name, tensor) in enumerate(case.tensors.items()):
         if tensor.role is Role.SCRATCH:
@@ -52,13 +52,13 @@ def total(puzzle: Puzzle, evidence: Iterable[Evidence]) -> tuple[Traffic, ...]:
 
 
 def remarks(puzzle: Puzzle, evidence: Iterable[Evidence]) -> tuple[str, ...]:
-    """What is worth saying of a kernel that is right: remarks that hold in all cases."""
+    """Return what is worth saying of a kernel that is right: remarks that hold in all cases."""
     ran = [(e.case, {t.tensor: t for t in moved(puzzle, e.case, e.result)}) for e in evidence if e.result is not None]
     return tuple(r.text for r in puzzle.remarks if ran and all(r.seen(case, counts) for case, counts in ran))
 
 
 def _too_large_a_block(puzzle: Puzzle, evidence: Evidence, where: Locator) -> Iterator[Finding]:
-    """A block larger than the launch's tiles: the memory on the chip would not hold it."""
+    """Yield a block larger than the launch's tiles: the memory on the chip would not hold it."""
     case, result = evidence.case, evidence.result
     if result is None or puzzle.largest_block is None:
         return
@@ -90,7 +90,7 @@ def _too_large_a_block(puzzle: Puzzle, evidence: Evidence, where: Locator) -> It
 
 
 def _tl_dot(puzzle: Puzzle, result: LaunchResult) -> str:
-    """The sentence on products that are made without tl.dot, where they should be made with it."""
+    """Return the sentence on products that are made without tl.dot, where they should be made with it."""
     if puzzle.by_hand is None or (result.log.kind == DOT).any():
         return ""
     return "Nothing is multiplied by tl.dot here: it gives the sum of products without a block of all of them. "
@@ -99,7 +99,9 @@ def _tl_dot(puzzle: Puzzle, result: LaunchResult) -> str:
 def named_findings(
     puzzle: Puzzle, evidence: Evidence, everything: Iterable[Evidence], where: Locator
 ) -> Iterator[Finding]:
-    """What explains the traffic of a launch, whether it ran to its end or not: blocks, single elements, an idea."""
+    """Yield what explains the traffic of a launch, whether it ran to its end or not: blocks, single
+    elements, an idea.
+    """
     case, result = evidence.case, evidence.result
     assert result is not None
     if large := list(_too_large_a_block(puzzle, evidence, where)):
@@ -127,7 +129,8 @@ def named_findings(
 def traffic_findings(
     puzzle: Puzzle, evidence: Evidence, everything: Iterable[Evidence], where: Locator
 ) -> Iterator[Finding]:
-    """The misconception that explains the traffic; or what is out of bounds, tensors with the same fault together.
+    """Yield the misconception that explains the traffic; or what is out of bounds, tensors with the same fault
+    together.
 
     `everything` are all launches of this kernel that are counted: a finding's figures are those of the table.
     """
@@ -167,7 +170,7 @@ def traffic_findings(
 
 
 def _too_few(t: Traffic, bound: Budget) -> str:
-    """The sentence on a tensor that is read too seldom, if it is."""
+    """Return the sentence on a tensor that is read too seldom, if it is."""
     if t.loads >= bound.least_loads:
         return ""
     name = tensor_name(t.tensor)
@@ -175,7 +178,9 @@ def _too_few(t: Traffic, bound: Budget) -> str:
 
 
 def _repeated(evidence: Evidence, at: int, where: Locator) -> Finding:
-    """A store of which several lanes have one element: an element has one lane, and what has none is masked off."""
+    """Return a store of which several lanes have one element: an element has one lane, and what has
+    none is masked off.
+    """
     case, log = evidence.case, evidence.results[0].log
     name = list(case.tensors)[int(log.tensor[at])]
     return finding(
@@ -238,7 +243,9 @@ def _by_hand(puzzle: Puzzle, evidence: Evidence, where: Locator) -> Iterator[Fin
 
 
 def _beyond(puzzle: Puzzle, everything: Iterable[Evidence]) -> Iterator[tuple[Case, dict[str, Traffic]]]:
-    """All launches that moved or multiplied too much, with what they moved: in one of them alone, names look alike."""
+    """Yield all launches that moved or multiplied too much, with what they moved: in one of them alone, names look
+    alike.
+    """
     for one in everything:
         if one.result is not None and one.result.error is None and one.result.refused is None:
             counted, budget = list(moved(puzzle, one.case, one.result)), puzzle.budget(one.case)
@@ -248,7 +255,9 @@ def _beyond(puzzle: Puzzle, everything: Iterable[Evidence]) -> Iterator[tuple[Ca
 
 
 def _line_of_products(result: LaunchResult) -> int | None:
-    """The first tl.dot, if each of them was carried out equally often by each program: then all are in one loop."""
+    """Return the first tl.dot, if each of them was carried out equally often by each program: then
+    all are in one loop.
+    """
     dots = result.log.kind == DOT
     lines = np.unique(result.log.line[dots])
     turns = {tuple(np.bincount(result.log.program[dots & (result.log.line == n)])) for n in lines}
@@ -256,7 +265,7 @@ def _line_of_products(result: LaunchResult) -> int | None:
 
 
 def multiply_adds(result: LaunchResult) -> int:
-    """How many products all tl.dot of a launch have summed."""
+    """Return how many products all tl.dot of a launch have summed."""
     return int((result.log.lanes.astype(np.int64) * result.log.terms).sum())
 
 

@@ -52,7 +52,7 @@ def name_wrong(puzzle: Puzzle, items: list[Wrong], failed: list[Case], right: li
 
 
 def _finding(models: Models, idea: Idea[Writes], explained: list[Wrong], where: Locator) -> Finding:
-    """The finding by this name, with the case that shows it best."""
+    """Return the finding by this name, with the case that shows it best."""
     sign = max(idea.signs, key=lambda s: sum(models.explains(s, item) for item in explained))
     best = max((item for item in explained if models.explains(sign, item)), key=lambda item: models.fit(sign, item))
     predicted = models.predicted(sign, best.case)
@@ -63,7 +63,7 @@ def _finding(models: Models, idea: Idea[Writes], explained: list[Wrong], where: 
 
 
 def _named_by(models: Models, items: list[Wrong], right: list[Case]) -> _Named:
-    """The misconceptions that together explain the most cases, and the most basic one among them."""
+    """Return the misconceptions that together explain the most cases, and the most basic one among them."""
     possible = models.possible(
         lambda sign: models.explains_most(sign, items) and not any(models.refuted(sign, case) for case in right)
     )
@@ -73,7 +73,8 @@ def _named_by(models: Models, items: list[Wrong], right: list[Case]) -> _Named:
 
 
 def _named_by_sizes(models: Models, items: list[Wrong], telling: list[Case], others: list[Case]) -> _Named:
-    """The misconception that explains all cases, where none of them is telling: a mistake at the edge of a tile, say.
+    """Return the misconception that explains all cases, where none of them is telling: a mistake at the edge of a tile,
+    say.
 
     Few are compared at first, because there can be many; and none that is large.
     """

@@ -63,7 +63,7 @@ class Wrong:
         return Status.NOT_A_NUMBER if nan else Status.WRONG
 
     def line_of(self, found: Line | Load | None) -> int | None:
-        """The line that is looked for, if the kernel's text or the log can tell."""
+        """Return the line that is looked for, if the kernel's text or the log can tell."""
         if found is None:
             return None
         if isinstance(found, Load):
@@ -76,12 +76,12 @@ class Wrong:
         return self.line_that_stored(self.first)
 
     def line_that_stored(self, name: str) -> int | None:
-        """The line that stored the first wrong element of an output; None on a GPU, where nobody sees it."""
+        """Return the line that stored the first wrong element of an output; None on a GPU, where nobody sees it."""
         stored = self.stored[name]
         return stored.line if stored else None
 
     def place(self, where: Locator, found: Line | Load | None = None, of: Collection[str] = ()) -> Where:
-        """The line to look at: the one at fault where that is known, else where the wrong output is stored.
+        """Return the line to look at: the one at fault where that is known, else where the wrong output is stored.
 
         `of`: the outputs that it is about, if not all.
         """
@@ -93,7 +93,7 @@ class Wrong:
         return where(line or self.line_that_stored(name), self.case, **facts)
 
     def at(self, name: str) -> tuple[int, ...]:
-        """The index of the first wrong element of an output."""
+        """Return the index of the first wrong element of an output."""
         return tuple(int(i) for i in np.argwhere(self.wrong[name])[0])
 
     def examples(self, name: str, idea: Array | None = None) -> tuple[str, ...]:
@@ -117,7 +117,7 @@ class Wrong:
 
 
 def wrong_outputs(case: Case, expected: Mapping[str, Expected], result: LaunchResult, code: Text) -> Wrong | None:
-    """The case as a wrong one, or None if every output that was stored is right, whatever masked lanes held."""
+    """Return the case as a wrong one, or None if every output that was stored is right, whatever masked lanes held."""
     wrong, undefined = {}, {}
     for name in written_tensors(case):
         wrong[name] = wrong_elements(result.tensors[name], expected[name]) & ~never_stored(case, result, name)
@@ -140,7 +140,7 @@ def wrong_outputs(case: Case, expected: Mapping[str, Expected], result: LaunchRe
 
 
 def _differs(result: LaunchResult, name: str) -> npt.NDArray[np.bool_]:
-    """Which elements of a tensor are others when undefined masked lanes hold any of the other values."""
+    """Return which elements of a tensor are others when undefined masked lanes hold any of the other values."""
     first = result.tensors[name]
     others = [~((o[name] == first) | (np.isnan(o[name]) & np.isnan(first))) for o in result.filled]
     return np.any(others, axis=0) if others else np.zeros(first.shape, bool)
@@ -162,7 +162,7 @@ def _last_load(result: LaunchResult) -> int | None:
 
 
 def _unwritten_load(case: Case, result: LaunchResult) -> tuple[str, int] | None:
-    """The first output that a launch loads before it has stored anything to it, and the line."""
+    """Return the first output that a launch loads before it has stored anything to it, and the line."""
     for position, (name, tensor) in enumerate(case.tensors.items()):
         of_tensor = np.flatnonzero((result.log.tensor == position) & np.isin(result.log.kind, (LOAD, STORE)))
         if tensor.role is Role.OUTPUT and of_tensor.size and result.log.kind[of_tensor[0]] == LOAD:

@@ -34,7 +34,7 @@ class Bug:
     story: str = ""  # Markdown of what happened in a public project, if it is of the museum
 
     def path(self, root: Path = places.ROOT) -> Path:
-        """Where the learner gets it."""
+        """Return where the learner gets it."""
         return root / "bugs" / (f"museum_{self.number}.py" if self.story else f"{self.puzzle}_bug_{self.number}.py")
 
     @property
@@ -45,7 +45,7 @@ class Bug:
 
 
 def bugs_of(puzzle_id: str, root: Path = places.ROOT) -> tuple[Bug, ...]:
-    """The bugs of a puzzle, from easy to hard; none if this copy of the course has none. Raises BadEdit."""
+    """Return the bugs of a puzzle, from easy to hard; none if this copy of the course has none. Raises BadEdit."""
     try:
         names = listed(root / "solutions" / "bugs.toml").get(puzzle_id, ())
         return _made(dict.fromkeys(names, ""), f"Puzzle {puzzle_id}, bug", root)
@@ -79,5 +79,5 @@ def _made(stories: Mapping[str, str], called: str, root: Path) -> tuple[Bug, ...
 
 
 def listed(path: Path) -> Mapping[str, Sequence[str]]:
-    """What `solutions/bugs.toml` says: the names of the bugs of each puzzle. Raises OSError."""
+    """Return what `solutions/bugs.toml` says: the names of the bugs of each puzzle. Raises OSError."""
     return tomllib.loads(path.read_text(encoding="utf-8"))

@@ -106,7 +106,7 @@ def _ran(
 
 
 def _outside(refused: Refusal, submission: Submission) -> str:
-    """The sentence on an access that was refused."""
+    """Return the sentence on an access that was refused."""
     verb, of = ("stored to", "stores") if refused.store else ("loaded from", "loads")
     where = (refused.tensor or "no tensor").removesuffix("_ptr")
     return (
@@ -116,7 +116,7 @@ def _outside(refused: Refusal, submission: Submission) -> str:
 
 
 def _kernel(name: str, submission: Submission) -> Kernel:
-    """The kernel's own signature, as the puzzle's would be written down."""
+    """Return the kernel's own signature, as the puzzle's would be written down."""
     found = module_of(submission, [Kernel(name, ())]).functions.get(name)
     if not found:
         raise ValueError(f"No cell that was run defines {name} with @triton.jit.")
@@ -126,7 +126,7 @@ def _kernel(name: str, submission: Submission) -> Kernel:
 
 
 def _bound(kernel: Kernel, arguments: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
-    """Every parameter's value. ValueError says what is missing or too much."""
+    """Return every parameter's value. ValueError says what is missing or too much."""
     if len(arguments) > len(kernel.parameters):
         raise ValueError(
             f"{kernel.name} has {len(kernel.parameters)} parameters, and {len(arguments)} values were given."
@@ -142,7 +142,7 @@ def _bound(kernel: Kernel, arguments: tuple[Any, ...], named: dict[str, Any]) ->
 
 
 def _case(kernel: Kernel, bound: dict[str, Any], grid: tuple[int, ...]) -> Case:
-    """The launch as a puzzle's would be written down."""
+    """Return the launch as a puzzle's would be written down."""
     tensors = {}
     for name, value in bound.items():
         bf16 = str(getattr(value, "dtype", "")) == "torch.bfloat16"

@@ -60,7 +60,7 @@ class Entry:
     level: int = 0  # the most help that a stub gave: 1, the solution's comments; 2, its code with holes
 
     def merged(self, other: Entry) -> Entry:
-        """What both together say."""
+        """Return what both together say."""
         when = min(filter(None, (self.when, other.when)), default="")
         told, wrong = self.told | other.told, self.wrong | other.wrong
         return Entry(
@@ -84,15 +84,15 @@ class Progress:
     entries: Mapping[str, Entry] = field(default_factory=dict)
 
     def of(self, puzzle_id: str) -> Entry:
-        """What was reached in one puzzle."""
+        """Return what was reached in one puzzle."""
         return self.entries.get(puzzle_id, Entry())
 
     def having(self, puzzle_id: str, entry: Entry) -> Progress:
-        """The same, with one puzzle's entry replaced."""
+        """Return the same, with one puzzle's entry replaced."""
         return Progress({**self.entries, puzzle_id: entry})
 
     def next_open(self, after: str = "") -> str | None:
-        """The first puzzle after this one that is not solved, else the first at all; None: all are solved."""
+        """Return the first puzzle after this one that is not solved, else the first at all; None: all are solved."""
         last = ladder.SPINE[-1] if all(self.of(one).solved for one in ladder.SPINE) else ""  # no rung that leads to it
         return next((one for one in ladder.following(after or last) if not self.of(one).solved), None)
 
@@ -106,7 +106,7 @@ class Opened:
 
 
 def parse(data: bytes) -> tuple[Progress, int]:
-    """What can be read, and how many lines cannot."""
+    """Return what can be read, and how many lines cannot."""
     progress, lost = Progress(), 0
     for position, line in enumerate(data.decode("utf-8-sig", errors="replace").split("\n")):
         text = line.strip()
@@ -125,7 +125,7 @@ def parse(data: bytes) -> tuple[Progress, int]:
 
 
 def written(progress: Progress) -> bytes:
-    """The file's content."""
+    """Return the file's content."""
     lines = [ABOUT]
     for puzzle_id, entry in sorted(progress.entries.items(), key=lambda one: ladder.place_of(one[0])):
         reached = f"solved {entry.when}".rstrip() if entry.solved else "not solved"
@@ -204,7 +204,7 @@ def helped(puzzle_id: str, level: int, root: Path = ROOT) -> None:
 
 
 def accepted_as(puzzle_id: str, sha256: str, root: Path = ROOT) -> bool:
-    """Whether this text of a puzzle is the one that was accepted last."""
+    """Return whether this text of a puzzle is the one that was accepted last."""
     return opened(root).progress.of(puzzle_id).text == sha256[:_DIGITS]
 
 
@@ -223,7 +223,7 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def _held(path: Path) -> int | None:
-    """A descriptor that holds the lock; None if another process has it, or has just replaced the file."""
+    """Return a descriptor that holds the lock; None if another process has it, or has just replaced the file."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
     with contextlib.ExitStack() as unless_held:
         unless_held.callback(os.close, descriptor)

@@ -25,7 +25,7 @@ class Page:
 
 
 def page(puzzle_id: str, *, in_notebook: bool, force: bool = False, root: Path = places.ROOT) -> Page:
-    """The page of a puzzle. Raises Misuse if this copy of the course has no solution.
+    """Return the page of a puzzle. Raises Misuse if this copy of the course has no solution.
 
     `in_notebook`: where it is shown; `force`: open it although the puzzle is not solved.
     """

@@ -155,7 +155,9 @@ def carry_out(reset: Reset) -> Path | None:
 
 
 def _script(text: str, stubs: Mapping[str, str]) -> tuple[str, Submission]:
-    """A puzzle's file with these stubs, as text and as a checker sees it. ValueError: there is no place for them."""
+    """Return a puzzle's file with these stubs, as text and as a checker sees it. ValueError: there is no place for
+    them.
+    """
     made = with_stubs(text, stubs)
     if made is None:
         raise ValueError("no such kernel")
@@ -163,7 +165,7 @@ def _script(text: str, stubs: Mapping[str, str]) -> tuple[str, Submission]:
 
 
 def _notebook(text: str, stubs: Mapping[str, str]) -> tuple[str, Submission]:
-    """A notebook with these stubs and without results; the same text if its kernels are stubs already."""
+    """Return a notebook with these stubs and without results; the same text if its kernels are stubs already."""
     notebook = notebook_of(text, "")
     before = cells_in(notebook, "")
     for cell in notebook["cells"]:
@@ -177,7 +179,7 @@ def _notebook(text: str, stubs: Mapping[str, str]) -> tuple[str, Submission]:
 
 
 def _as_script(notebook: str, language: str) -> str:
-    """A puzzle's file made of its notebook, without what only a notebook has above its lesson."""
+    """Return a puzzle's file made of its notebook, without what only a notebook has above its lesson."""
     read = notebook_of(notebook, "")
     cells = zip(cells_in(read, ""), read["cells"], strict=True)
     text = script_text([(cell.kind, as_lesson(raw)) for cell, raw in cells if raw.get("id") not in HOSTED])

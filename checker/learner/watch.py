@@ -118,18 +118,18 @@ class Watcher:
         self._name(ahead)
 
     def _name(self, puzzle_id: str) -> Path:
-        """The file of a puzzle that is to be opened; where there are keys, it is checked now."""
+        """Return the file of a puzzle that is to be opened; where there are keys, it is checked now."""
         self.current = places.spoken_script(puzzle_id, self.root)
         if self.keys:
             self.saved.add(self.current)
         return self.current
 
     def _those_of(self, puzzle_id: str | None) -> dict[Path, str]:
-        """The files of a puzzle, or of all, with their puzzles."""
+        """Return the files of a puzzle, or of all, with their puzzles."""
         return {path: one for path, one in self.every.items() if puzzle_id in (None, one)}
 
     def _changes(self) -> Iterator[set[Path]]:
-        """The files that have changed, after each change, and nothing every now and then."""
+        """Yield the files that have changed, after each change, and nothing every now and then."""
         wanted = {str(path): path for path in self.every} | {os.path.realpath(path): path for path in self.every}
         try:
             while True:
@@ -216,18 +216,18 @@ class Watcher:
             say(self.console, f"\n{KEYS}")
 
     def _answer(self, path: Path) -> Verdict | Misuse:
-        """The verdict on a file; or a sentence, if it has just gone."""
+        """Return the verdict on a file; or a sentence, if it has just gone."""
         try:
             return practice.checked(self.puzzles[path], Path(places.shown(path)), None)
         except Misuse as problem:
             return problem
 
     def _differs(self, path: Path) -> bool:
-        """Whether a file holds something else than when its check began."""
+        """Return whether a file holds something else than when its check began."""
         return path.is_file() and _content(path) != self.checked[path]
 
     def _echo(self, path: Path, now: float) -> bool:
-        """Whether this text was checked only just now."""
+        """Return whether this text was checked only just now."""
         return path in self.ended and now - self.ended[path] < ECHO and not self._differs(path)
 
     def _advise(self, verdict: Verdict) -> None:
@@ -308,7 +308,7 @@ def _end(number: int, frame: FrameType | None) -> None:
 
 
 def _which(folders: Iterable[Path]) -> list[int | None]:
-    """Which folders these are, whatever their names."""
+    """Return which folders these are, whatever their names."""
     return [folder.stat().st_ino if folder.is_dir() else None for folder in folders]
 
 

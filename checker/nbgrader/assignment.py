@@ -37,7 +37,7 @@ def check_id(puzzle: Puzzle) -> str:
 
 
 def source_notebook(root: Path, puzzle_id: str, points: int, questions: Sequence[Question] = ()) -> str:
-    """The JSON of the notebook that belongs in `source/`; questions stand below the cell that checks.
+    """Return the JSON of the notebook that belongs in `source/`; questions stand below the cell that checks.
 
     Raises NoAssignment.
     """
@@ -68,7 +68,7 @@ def source_notebook(root: Path, puzzle_id: str, points: int, questions: Sequence
 
 
 def _asked(question: Question) -> Iterator[dict[str, Any]]:
-    """The cells of a question: its text, which nbgrader locks, and the answer. nbgrader takes the rubric out."""
+    """Yield the cells of a question: its text, which nbgrader locks, and the answer. nbgrader takes the rubric out."""
     points = f"{question.points} point{'s' * (question.points != 1)}"
     text = f"**{said(f'Question, {points}')}**\n\n{question.text.strip()}"
     if question.rubric:
@@ -84,7 +84,8 @@ def _asked(question: Question) -> Iterator[dict[str, Any]]:
 
 
 def with_questions(notebook: str, old: str) -> str:
-    """A source notebook with the cells that the instructor has added to the one before, each after the same cell.
+    """Return a source notebook with the cells that the instructor has added to the one before, each after the same
+    cell.
 
     Cells of ours are called cell-0, cell-1, …, and those of course.toml's questions said-…; what bears another name, or
     another mark of nbgrader's, is not ours. Raises NoAssignment if two cells then have one mark.
@@ -121,13 +122,15 @@ def with_questions(notebook: str, old: str) -> str:
 
 
 def _mark(cell: dict[str, Any]) -> str | None:
-    """The name by which nbgrader knows a cell."""
+    """Return the name by which nbgrader knows a cell."""
     marks: dict[str, Any] = cell.get("metadata", {}).get("nbgrader", {})
     return marks.get("grade_id")
 
 
 def solved(cell: str, solution: str, kernel: str) -> str:
-    """A stub's cell with what the solution adds to it, each addition in a region of its own. Raises NoAssignment."""
+    """Return a stub's cell with what the solution adds to it, each addition in a region of its own. Raises
+    NoAssignment.
+    """
     lines, added = cell.split("\n"), solution.split("\n")
     where, there = span(lines, kernel), span(added, kernel)
     if where is None or there is None:
@@ -147,12 +150,12 @@ def solved(cell: str, solution: str, kernel: str) -> str:
 
 
 def _head(lines: Sequence[str], where: range) -> int:
-    """How many lines of a function stand before its body."""
+    """Return how many lines of a function stand before its body."""
     return next((n for n, number in enumerate(where, start=1) if _code(lines[number]).endswith("):")), 0)
 
 
 def _code(line: str) -> str:
-    """A line without the comment that ends it."""
+    """Return a line without the comment that ends it."""
     return re.sub(r"(^|\s+)#.*", "", line).rstrip()
 
 

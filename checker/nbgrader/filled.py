@@ -113,12 +113,14 @@ def filled(sheet: Sheet, platform: Platform, grades: Sequence[Mapping[str, Any]]
 
 
 def number(score: float) -> str:
-    """A score with at most two decimals, which is what both platforms show, and a point, which both read anywhere."""
+    """Return a score with at most two decimals, which is what both platforms show, and a point, which both read
+    anywhere.
+    """
     return f"{score:.2f}".rstrip("0").rstrip(".")
 
 
 def matched(people: Mapping[str, Keys], lines: Mapping[int, Keys]) -> tuple[dict[str, int], list[str]]:
-    """The line of each student, and the students who fit more than one, or not alone.
+    """Return the line of each student, and the students who fit more than one, or not alone.
 
     What is most certain decides: if there are several lines by a student's login, no name is asked. Several names may
     be one student's if different things say so, such as a login and, for what came through the platform, its number.
@@ -163,11 +165,11 @@ def _keys(row: Mapping[str, Any]) -> Keys:
 
 
 def _with_columns(sheet: Sheet, platform: Platform, new: Mapping[str, float], students: Iterable[int]) -> Sheet:
-    """A copy of a sheet with new columns, in which nobody has a grade yet."""
+    """Return a copy of a sheet with new columns, in which nobody has a grade yet."""
     at, every, points = platform.end(sheet.header), set(students), platform.points(sheet)
 
     def wider(row: list[str], cells: list[str]) -> list[str]:
-        """A row that is not as long as the header gets empty cells only if a new one comes after them."""
+        """Return a row that is not as long as the header gets empty cells only if a new one comes after them."""
         return [*row[:at], *[""] * (at - len(row)), *cells, *row[at:]] if row and cells else list(row)
 
     rows = []

@@ -46,17 +46,19 @@ def inert(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """A text in which only letters, digits and blanks stand for themselves."""
+    """Return a text in which only letters, digits and blanks stand for themselves."""
     return _PLAIN.sub(lambda sign: f"&#{ord(sign[0])};", text)
 
 
 def _shown(text: str) -> str:
-    """A text in which MathJax finds nothing: its signs are elements of their own, over which it does not read."""
+    """Return a text in which MathJax finds nothing: its signs are elements of their own, over which
+    it does not read.
+    """
     return "".join(f"<span>{_escaped(one)}</span>" if one in "$\\" else _escaped(one) for one in text)
 
 
 def _formula(source: str, mark: str) -> str:
-    """A formula between marks, for MathJax; if it has a command that is not known, what was typed."""
+    """Return a formula between marks, for MathJax; if it has a command that is not known, what was typed."""
     commands = _COMMAND.findall(source)
     if not _OTHER.search(source) and all(one in _COMMANDS or one in _SIGNS for one in commands):
         return f"<span>{_escaped(f'{mark}{source}{mark}')}</span>"

@@ -39,7 +39,7 @@ class _Released:
 def clean_notebook(
     handed_in: Sequence[Cell], answers: Sequence[int], puzzle: Puzzle, points: int, released: Path
 ) -> Any:
-    """A notebook with the texts that were handed in, and with nbgrader's marks where they belong.
+    """Return a notebook with the texts that were handed in, and with nbgrader's marks where they belong.
 
     `answers`: positions of the cells that define the kernels.
     `released`: the notebook as students got it. If it is not there any more, nothing but the check is marked.
@@ -66,14 +66,15 @@ def clean_notebook(
 
 
 def _in_other_languages(puzzle: Puzzle) -> Iterator[_Released]:
-    """The cells of the same lesson in other languages, which students may hand in as well."""
+    """Yield the cells of the same lesson in other languages, which students may hand in as well."""
     for language in LANGUAGES:
         with contextlib.suppress(OSError, ValueError):
             yield from _read(places.notebook(puzzle.id, language=language))
 
 
 def written_notebook(handed_in: Sequence[Cell], problem: str, released: Path) -> Any:
-    """The same of a notebook that is no puzzle, and that people grade. `problem`: why it could not be read, if so.
+    """Return the same of a notebook that is no puzzle, and that people grade. `problem`: why it could not be read, if
+    so.
 
     `released`: as students got it. Raises OSError or ValueError if it cannot be read.
     """
@@ -122,7 +123,9 @@ def _marked(
     texts: Mapping[str, Cell],
     taken: Container[int],
 ) -> Any:
-    """A notebook in which each wanted mark is on one cell: that of its name, unless it is taken, or a new one."""
+    """Return a notebook in which each wanted mark is on one cell: that of its name, unless it is
+    taken, or a new one.
+    """
     for name, marks in wanted.items():
         free = (n for n, cell in enumerate(handed_in) if cell.grade_id == name and n not in taken)
         place = next(free, len(cells))
@@ -134,7 +137,7 @@ def _marked(
 
 
 def _read(path: Path) -> list[_Released]:
-    """The cells of a notebook that was released. Raises OSError or ValueError."""
+    """Return the cells of a notebook that was released. Raises OSError or ValueError."""
     cells = nbformat.read(path, nbformat.NO_CONVERT).cells
     return [
         _Released(Cell(one.cell_type, one.source), one.metadata.get("nbgrader", {}), one.get("attachments", {}))
@@ -148,7 +151,9 @@ def _cell(number: int, kind: str, text: str) -> Any:
 
 
 def own_words(text: str, most: int = LONGEST) -> str:
-    """A student's own words, whose Markdown may hold a script: rendered without harm, or as typed if they are long."""
+    """Return a student's own words, whose Markdown may hold a script: rendered without harm, or as typed if they are
+    long.
+    """
     if len(text) <= most:
         return inert(clean(text, CODE_LIMIT))
     text = clean(text, CODE_LIMIT)

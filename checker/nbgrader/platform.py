@@ -74,7 +74,7 @@ class Platform(ABC):
         return keys
 
     def places(self, header: Sequence[str], assignments: Sequence[str]) -> dict[str, list[int]]:
-        """The columns of each assignment: none, one, or several of which nobody can say which is meant.
+        """Return the columns of each assignment: none, one, or several of which nobody can say which is meant.
 
         By its whole name, then by the puzzle's ID and title, then by anything that begins with the ID. What is
         one assignment's is not another's as well.
@@ -141,16 +141,16 @@ class Canvas(Platform):
     _NOBODY = re.compile(r"\s*((Muted|Manual Posting).*)?\s*", re.IGNORECASE | re.DOTALL)
 
     def keys(self, sheet: Sheet, row: Sequence[str]) -> Keys:
-        """Those of every platform, and `smithbob_12345`, as the names of Canvas's files begin."""
+        """Return those of every platform, and `smithbob_12345`, as the names of Canvas's files begin."""
         name = letters("".join(sheet.cell(row, column) for column in self.shown))
         return super().keys(sheet, row) | {"own": {f"{name}_{sheet.cell(row, 'ID').strip()}"}}
 
     def points(self, sheet: Sheet) -> list[str] | None:
-        """The line `    Points Possible`."""
+        """Return the line ` Points Possible`."""
         return next((row for row in sheet.rows if row and "Points Possible" in row[0]), None)
 
     def students(self, sheet: Sheet) -> Iterator[int]:
-        """All lines but that of the points, and that of how grades are posted."""
+        """Yield all lines but that of the points, and that of how grades are posted."""
         points = self.points(sheet)
         for n, row in enumerate(sheet.rows):
             if row is not points and not all(self._NOBODY.fullmatch(cell) for cell in row):
@@ -186,13 +186,15 @@ class Moodle(Platform):
     _ITEM = re.compile(r"(.*?)\s*(\((Real|Percentage|Letter|Feedback)\))?\s*", re.DOTALL)
 
     def keys(self, sheet: Sheet, row: Sequence[str]) -> Keys:
-        """Those of every platform, and the full name, by which Moodle calls the folders of what was handed in."""
+        """Return those of every platform, and the full name, by which Moodle calls the folders of
+        what was handed in.
+        """
         names = [name for name in (sheet.cell(row, column) for column in self.shown) if name.strip()]
         orders = permutations(names) if len(names) > 1 else ()  # one name alone may be somebody else's login
         return super().keys(sheet, row) | {"name": {folded(" ".join(some)) for some in orders}}
 
     def students(self, sheet: Sheet) -> Iterator[int]:
-        """All lines that are not blank."""
+        """Return all lines that are not blank."""
         return (n for n, row in enumerate(sheet.rows) if any(cell.strip() for cell in row))
 
     def titles(self, heading: str, whole: bool) -> tuple[str, ...]:

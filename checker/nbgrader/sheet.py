@@ -17,7 +17,7 @@ class NoSheet(Exception):
 
 
 def folded(text: str) -> str:
-    """A text without what makes no difference between two logins, names or headings, such as case."""
+    """Return a text without what makes no difference between two logins, names or headings, such as case."""
     return " ".join(normalize("NFC", text).split()).casefold()
 
 
@@ -32,7 +32,7 @@ class Sheet:
     encoding: str
 
     def cell(self, row: Sequence[str], column: str) -> str:
-        """What a row has in the first column of this name; nothing if there is none."""
+        """Return what a row has in the first column of this name; nothing if there is none."""
         place = self._columns.get(folded(column), len(row))
         return row[place] if place < len(row) else ""
 
@@ -41,7 +41,7 @@ class Sheet:
         return {folded(heading): n for n, heading in reversed([*enumerate(self.header)])}
 
     def data(self) -> bytes:
-        """The table as it was written. What the encoding has no sign for becomes a question mark."""
+        """Return the table as it was written. What the encoding has no sign for becomes a question mark."""
         # With \r\n the csv module quotes both signs where they stand in a cell, whatever ends a line here.
         out = csv.writer(SimpleNamespace(write=str), delimiter=self.delimiter, lineterminator="\r\n")
         lines = (out.writerow(row).removesuffix("\r\n") + self.end for row in [self.header, *self.rows])
@@ -49,7 +49,7 @@ class Sheet:
 
 
 def read(data: bytes, delimiters: str, fits: Callable[[list[str]], bool]) -> Sheet:
-    """The table with the first delimiter by which its header fits; if none does, by which it is longest.
+    """Return the table with the first delimiter by which its header fits; if none does, by which it is longest.
 
     Raises NoSheet. What is not UTF-8 is read as Latin-1, which any bytes are, and is written so again.
     """

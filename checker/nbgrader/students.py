@@ -11,7 +11,7 @@ from checker.course.status import Misuse
 
 
 def is_odd(name: str) -> bool:
-    """Whether this can be nobody's name: it hides or leads elsewhere, or gives orders to whatever shows it.
+    """Return whether this can be nobody's name: it hides or leads elsewhere, or gives orders to whatever shows it.
 
     nbgrader would stop at some of these, and everybody who comes after them would have no grade.
     """
@@ -19,7 +19,7 @@ def is_odd(name: str) -> bool:
 
 
 def students(course: Path) -> set[str]:
-    """The students of a course; nobody if there is no gradebook yet. Raises Misuse."""
+    """Return the students of a course; nobody if there is no gradebook yet. Raises Misuse."""
     path = course / "gradebook.db"
     if not path.exists():
         return set()

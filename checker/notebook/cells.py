@@ -29,7 +29,7 @@ def _shell() -> Any:
 
 
 def run_so_far() -> list[str] | None:
-    """The cells that were run, as they were typed, by their numbers; None outside of IPython."""
+    """Return the cells that were run, as they were typed, by their numbers; None outside of IPython."""
     shell = _shell()
     return None if shell is None else list(shell.history_manager.input_hist_raw)[1:]
 
@@ -65,7 +65,7 @@ def note_times() -> None:
 
 
 def links_to(cells: list[str], notebook: Path) -> dict[int, str]:
-    """Where JupyterLab finds cells that were run, by their numbers.
+    """Return where JupyterLab finds cells that were run, by their numbers.
 
     They need not be as they were saved: a cell is known by a function that it defines.
     """
@@ -84,7 +84,9 @@ def not_run(cells: list[str], when: Mapping[int, float], notebook: Path) -> dict
 
 
 def _saved(notebook: Path) -> dict[str, list[tuple[str, str]]]:
-    """The cells of a notebook as it was saved, by the functions that they define: where each is found, and its text."""
+    """Return the cells of a notebook as it was saved, by the functions that they define: where each is found, and its
+    text.
+    """
     saved: dict[str, list[tuple[str, str]]] = {}
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError):  # it may hold anything
         for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"]:

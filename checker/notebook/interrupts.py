@@ -18,7 +18,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 def interruptible(call: Callable[_Said, _Answer]) -> Callable[_Said, _Answer]:
-    """The same call, in whose place an interrupt shows no traceback."""
+    """Return the same call, in whose place an interrupt shows no traceback."""
 
     @wraps(call)
     def made(*arguments: _Said.args, **named: _Said.kwargs) -> _Answer:

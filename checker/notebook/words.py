@@ -10,6 +10,6 @@ from checker.report.said import translated
 
 
 def of_verdict(verdict: Verdict) -> Verdict:
-    """A verdict in the words of a notebook."""
+    """Return a verdict in the words of a notebook."""
     verdict = translated(verdict)
     return replace(verdict, findings=tuple(finding.worded(as_calls) for finding in verdict.findings))

@@ -32,12 +32,12 @@ EXAMPLES = {"refused": "tests/wrong/p1_padding_loaded_as_zero.py"}
 
 
 def example_report(path: Path) -> str:
-    """The report on a kernel as a Markdown block."""
+    """Return the report on a kernel as a Markdown block."""
     return f"```\n{plain(report(example(path)), width=80)}\n```\n"
 
 
 def page_text(page: str, root: Path = ROOT, language: str = ENGLISH) -> str:
-    """A page with its tables and its sample reports brought up to date, as far as it has their marks."""
+    """Return a page with its tables and its sample reports brought up to date, as far as it has their marks."""
 
     def place(rung: Rung) -> str:
         path = places.script(rung.id, root, language if language in languages(rung.id, root) else ENGLISH)
@@ -60,12 +60,14 @@ def page_text(page: str, root: Path = ROOT, language: str = ENGLISH) -> str:
 
 
 def language_of(page: Path) -> str:
-    """The language of a page: README.zh.md is in Chinese."""
+    """Return the language of a page: README.zh.md is in Chinese."""
     return next((code for code in LANGUAGES if page.name.endswith(f".{code}.md")), ENGLISH)
 
 
 def with_parts(script: str, root: Path = ROOT) -> str:
-    """A puzzle's text with what it shares with other lessons, which stands in `docs/parts/` once, between its marks."""
+    """Return a puzzle's text with what it shares with other lessons, which stands in `docs/parts/` once, between its
+    marks.
+    """
     for part in sorted((root / PARTS).glob("*.md")):
         lines = part.read_text(encoding="utf-8").rstrip("\n").split("\n")
         text = "".join(f"# {line}".rstrip() + "\n" for line in lines)

@@ -19,7 +19,7 @@ except ImportError:
 
 
 def hosted(notebook: str, name: str) -> str:
-    """A notebook with both above its lesson. `name`: of its file."""
+    """Return a notebook with both above its lesson. `name`: of its file."""
     lesson = json.loads(notebook)
     # In words, because a picture would need a network.
     words = f"**[▶ Open in Colab]({_COLAB}/blob/v{__version__}/notebooks/{name})**"

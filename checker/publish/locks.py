@@ -26,7 +26,7 @@ HEAD = "# Built by `make locks` from constraints.txt and pyproject.toml.\n"
 
 
 def packages(lock: str) -> list[str]:
-    """Each package of a lock with its hashes."""
+    """Return each package of a lock with its hashes."""
     return re.findall(r"^[^\s#].*(?:\n    .*)*", lock, re.MULTILINE)
 
 

@@ -14,7 +14,7 @@ _Files = Mapping[str, tuple[bytes, int]]  # bytes and mode, by name
 
 
 def as_tar(files: _Files) -> bytes:
-    """A compressed tar archive."""
+    """Return a compressed tar archive."""
     packed = io.BytesIO()
     with (
         gzip.GzipFile(fileobj=packed, mode="wb", mtime=_WHEN, filename="") as zipped,
@@ -28,7 +28,7 @@ def as_tar(files: _Files) -> bytes:
 
 
 def as_zip(files: _Files) -> bytes:
-    """A zip archive."""
+    """Return a zip archive."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, (data, mode) in sorted(files.items()):

@@ -53,7 +53,7 @@ def example(path: Path) -> Verdict:
 
 
 def verdict_svg(verdict: Verdict) -> str:
-    """The report in a terminal, as SVG."""
+    """Return the report in a terminal, as SVG."""
     colours = {"force_terminal": True, "color_system": "truecolor", "no_color": False, "legacy_windows": False}
     screen = console(file=io.StringIO(), width=COLUMNS, record=True, **colours)
     show(screen, verdict)
@@ -62,12 +62,12 @@ def verdict_svg(verdict: Verdict) -> str:
 
 
 def words_of(svg: str) -> list[str]:
-    """What stands in such a picture, from top to bottom: the same for every version of rich."""
+    """Return what stands in such a picture, from top to bottom: the same for every version of rich."""
     return [html.unescape(text).replace("\xa0", " ") for text in re.findall(r"<text[^>]*>(.*?)</text>", svg)]
 
 
 def trace_svg(root: Path) -> str:
-    """What `trace` draws of FlashAttention-1 once -2 is solved too."""
+    """Return what `trace` draws of FlashAttention-1 once -2 is solved too."""
     from checker.submission.read import from_file
     from checker.trace import chart
     from checker.trace.result import Beside
@@ -81,7 +81,7 @@ def trace_svg(root: Path) -> str:
 
 
 def pictures(root: Path, wrong: str) -> dict[Path, bytes]:
-    """Where each picture lies and what it should be, as far as this copy of the course has what it shows.
+    """Return where each picture lies and what it should be, as far as this copy of the course has what it shows.
 
     `wrong`: the path of the kernel whose report is shown.
     """

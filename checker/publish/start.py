@@ -72,7 +72,7 @@ def in_a_browser(site: str) -> str:
 
 
 def start_notebook(language: str = ENGLISH) -> str:
-    """The JSON of the notebook to open first."""
+    """Return the JSON of the notebook to open first."""
     asked = "" if language == ENGLISH else f'language="{language}"'
 
     def place(rung: Rung) -> str:

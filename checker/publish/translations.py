@@ -60,7 +60,7 @@ def texts(language: str, root: Path = ROOT, package: Path = PACKAGE) -> Iterator
 
 
 def paragraphs_of(file: Path) -> list[str]:
-    """The paragraphs of a lesson or a page in English that have words."""
+    """Return the paragraphs of a lesson or a page in English that have words."""
     text = file.read_text(encoding="utf-8")
     cells = script_cells(text) if file.suffix == ".py" else [("markdown", text)]
     return [block for kind, cell in cells if kind == "markdown" for block in blocks(cell) if speaks(block)]
@@ -75,7 +75,7 @@ def _lesson(file: Path, source: Path, root: Path) -> Iterator[Text]:
 
 
 def _page(file: Path, source: Path) -> Iterator[Text]:
-    """What a page has translated of another one: it need not be all of it."""
+    """Yield what a page has translated of another one: it need not be all of it."""
     english = {mark(block): block for block in blocks(_read(source))}
     for one, said in paragraphs.paragraphs(_read(file)).items():
         yield Text(file, one, english.get(one, ""), said)
@@ -100,7 +100,7 @@ def _sentences(file: Path) -> Iterator[Text]:
 
 
 def banned(language: str, root: Path = ROOT) -> list[str]:
-    """What the glossary of a language does not allow."""
+    """Return what the glossary of a language does not allow."""
     glossary = (root / "docs" / f"glossary.{language}.md").read_text(encoding="utf-8")
     cells = (cell for row in _TERM.findall(glossary)[2:] for cell in row.split("、"))
     return [word.strip() for word in cells if word.strip()]

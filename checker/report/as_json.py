@@ -76,7 +76,7 @@ def _fields(one: object, names: Iterable[str]) -> dict[str, Any]:
 
 
 def finite(value: Any) -> Any:
-    """The same with a text such as "nan" for each number that JSON does not have."""
+    """Return the same with a text such as "nan" for each number that JSON does not have."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, dict):

@@ -14,7 +14,7 @@ _OF_THE_FILE = frozenset({Status.INVALID, Status.NOT_STARTED})
 
 
 def shown_with(verdict: Verdict, detail: Detail) -> Verdict:
-    """What a student gets: all of it; the names and places of mistakes; or properties and points alone.
+    """Return what a student gets: all of it; the names and places of mistakes; or properties and points alone.
 
     Status, score and what is recorded for machines (hash, versions, sandbox) stay.
     """
@@ -33,7 +33,7 @@ def shown_with(verdict: Verdict, detail: Detail) -> Verdict:
 
 
 def _named(finding: Finding) -> Finding:
-    """A finding's name and place, without the reason, the values and the fix."""
+    """Return a finding's name and place, without the reason, the values and the fix."""
     if finding.status in _OF_THE_FILE:
         return finding
     return replace(finding, explanation="", question="", hint="", examples=(), differs=None, error_map=None)

@@ -26,7 +26,7 @@ _MOST = 1.6  # times the bound, that it stands for
 
 
 def html(verdict: Verdict, links: Mapping[int, str] | None = None) -> str:
-    """The report as one HTML element. `links`: to cells of the notebook that shows it, by their numbers."""
+    """Return the report as one HTML element. `links`: to cells of the notebook that shows it, by their numbers."""
     colour = _COLOURS[words.sign(verdict.status)]
     style = (
         f"border-left:4px solid {colour};padding:.1em 0 .1em 1em;max-width:56em;line-height:1.45;overflow-wrap:anywhere"
@@ -69,7 +69,7 @@ def _parts(verdict: Verdict, links: Mapping[int, str]) -> Iterator[str]:
 
 
 def _whole(verdict: Verdict, links: Mapping[int, str]) -> Iterator[str]:
-    """All findings, properties, what was moved, and what the compiler made of it."""
+    """Yield all findings, properties, what was moved, and what the compiler made of it."""
     for finding in verdict.findings[: words.MOST_FINDINGS]:
         yield from _finding(verdict, finding, links)
     if more := words.more_than(verdict, words.MOST_FINDINGS):
@@ -125,7 +125,7 @@ def _examples(finding: Finding) -> Iterator[str]:
 
 
 def overview(verdicts: Iterable[Verdict]) -> str:
-    """One line per puzzle."""
+    """Return one line per puzzle."""
     lines = []
     for verdict in map(translated, verdicts):
         finding = faint(words.first_finding(verdict))
@@ -134,7 +134,7 @@ def overview(verdicts: Iterable[Verdict]) -> str:
 
 
 def linked(target: str, words: str) -> str:
-    """A link, both of whose parts are HTML."""
+    """Return a link, both of whose parts are HTML."""
     return f'<a href="{target}">{words}</a>'
 
 
@@ -149,7 +149,7 @@ def _headline(verdict: Verdict) -> str:
 
 
 def _chip(sign: str, room: str, more: str = "") -> str:
-    """A sign, and what is to be read with it, on the sign's colour."""
+    """Return a sign, and what is to be read with it, on the sign's colour."""
     style = f"background:{_COLOURS[sign]};color:#fff;padding:.05em {room};border-radius:.3em"
     return f'<b style="{style}">{sign}{more}</b>'
 
@@ -164,7 +164,7 @@ def _pre(lines: Iterable[str]) -> str:
 
 
 def _source(lines: Iterable[tuple[int, str]], line: int | None) -> str:
-    """The line and its neighbours; the line itself is marked."""
+    """Return the line and its neighbours; the line itself is marked."""
     rows = []
     for number, text in lines:
         marked = number == line
@@ -189,7 +189,7 @@ def _properties(verdict: Verdict) -> str:
 
 
 def _traffic(traffic: Iterable[Traffic]) -> str:
-    """A bar for each tensor and direction; where the bound is, there is a mark."""
+    """Return a bar for each tensor and direction; where the bound is, there is a mark."""
     rows = []
     for what, done, most in words.moved(list(traffic)):
         share = done / most if most else 2.0
@@ -210,7 +210,7 @@ def _held(calls: Iterable[Held]) -> str:
 
 
 def _bar(share: float, colour: str, mark: float | None = None) -> str:
-    """A bar that is a share of the widest, and a mark at another share."""
+    """Return a bar that is a share of the widest, and a mark at another share."""
     marked = (
         f'<div style="position:absolute;left:{mark:.1%};width:2px;height:.8em;background:currentColor"></div>'
         if mark is not None
@@ -223,12 +223,12 @@ def _bar(share: float, colour: str, mark: float | None = None) -> str:
 
 
 def row(*cells: str) -> str:
-    """A row of a table: cells as HTML."""
+    """Return a row of a table: cells as HTML."""
     return f'<tr style="background:none">{"".join(f"""<td style="{_CELL}">{cell}</td>""" for cell in cells)}</tr>'
 
 
 def table(heads: Iterable[str], rows: Iterable[str]) -> str:
-    """A table of such rows, below the heads of its columns."""
+    """Return a table of such rows, below the heads of its columns."""
     style = f"{_CELL};font-weight:normal;font-size:.85em;{_FAINT}"
     cells = "".join(f'<th scope="col" style="{style}">{said(head)}</th>' if head else "<td></td>" for head in heads)
     return (

@@ -17,7 +17,7 @@ _QUOTED = re.compile("`[^`]*`")  # names that a student has given
 
 
 def said(english: str) -> str:
-    """A sentence of ours in the language that is spoken; as it is where that lacks it."""
+    """Return a sentence of ours in the language that is spoken; as it is where that lacks it."""
     if spoken() == ENGLISH or not english:
         return english
     book = phrasebook(spoken())
@@ -27,7 +27,7 @@ def said(english: str) -> str:
 
 
 def translated(verdict: Verdict) -> Verdict:
-    """A verdict in the language that is spoken; what has no words in it is said in English, behind a mark."""
+    """Return a verdict in the language that is spoken; what has no words in it is said in English, behind a mark."""
     if spoken() == ENGLISH:
         return verdict
     return replace(
@@ -54,12 +54,12 @@ def _marked(english: str) -> str:
 
 
 def translated_finding(finding: Finding) -> Finding:
-    """The same of one of its findings."""
+    """Return the same of one of its findings."""
     return finding if spoken() == ENGLISH else _of_finding(finding, _marked, said)
 
 
 def _of_finding(finding: Finding, prose: Callable[[str], str], phrase: Callable[[str], str]) -> Finding:
-    """A finding in other words: `prose` for its sentences, `phrase` for parts of them and for values."""
+    """Return a finding in other words: `prose` for its sentences, `phrase` for parts of them and for values."""
 
     def every(texts: Iterable[str]) -> tuple[str, ...]:
         return tuple(map(phrase, texts))

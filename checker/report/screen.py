@@ -22,7 +22,7 @@ class Prose(Text):
     """Text that is broken between the signs of Chinese, which is written without spaces, and never before a comma."""
 
     def wrap(self, console: Console, width: int, **how: Any) -> Lines:
-        """The lines of a text, each at most `width` columns wide: a sign of Chinese takes two."""
+        """Return the lines of a text, each at most `width` columns wide: a sign of Chinese takes two."""
         if not has_wide(self.plain) or how.get("no_wrap"):
             return super().wrap(console, width, **how)
         found = Lines()
@@ -63,7 +63,9 @@ class Screen(Console):
 
 
 def console(**options: Any) -> Screen:
-    """A console that prints what it is given: no markup, and no colour where none is wanted. `options`: of rich."""
+    """Return a console that prints what it is given: no markup, and no colour where none is wanted.
+    `options`: of rich.
+    """
     # In a notebook's own process, rich would show what it is to write.
     return Screen(markup=False, highlight=False, emoji=False, force_jupyter=False, **options)
 
@@ -74,7 +76,7 @@ def echo(sentence: str, *, err: bool = False) -> None:
 
 
 def plain(shown: RenderableType, width: int = 100) -> str:
-    """What a terminal of this width without colours shows, and no spaces at the ends of lines."""
+    """Return what a terminal of this width without colours shows, and no spaces at the ends of lines."""
     out = io.StringIO()
     console(file=out, width=width, color_system=None).print(shown, crop=False)
     return "\n".join(line.rstrip() for line in out.getvalue().split("\n")).strip("\n")

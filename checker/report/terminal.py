@@ -21,7 +21,7 @@ from checker.report.screen import Commands, Prose
 
 
 def headline(verdict: Verdict) -> Text:
-    """One line: sign, word, score."""
+    """Return one line: sign, word, score."""
     line = _ended(verdict)
     if points := words.points(verdict):
         line.append(f"  {points}", style="default")
@@ -53,7 +53,7 @@ def blocks_of(finding: Finding) -> RenderableType:
 
 
 def overview(verdicts: Iterable[Verdict]) -> RenderableType:
-    """One line per puzzle."""
+    """Return one line per puzzle."""
     table = Table.grid(padding=(0, 2))
     for whole in (True, False, False, True, False):  # points are in one line
         table.add_column(no_wrap=whole, overflow="fold")
@@ -70,7 +70,7 @@ def _report(verdict: Verdict) -> Iterator[RenderableType]:
 
 
 def _blocks(verdict: Verdict) -> Iterator[Iterable[RenderableType]]:
-    """What stands together, with an empty line between one and the next."""
+    """Yield what stands together, with an empty line between one and the next."""
     yield _head(verdict)
     if verdict.status is Status.NOT_STARTED:
         finding = verdict.findings[0]
@@ -100,7 +100,7 @@ def _head(verdict: Verdict) -> Sequence[RenderableType]:
 
 
 def _short(verdict: Verdict) -> Iterator[RenderableType]:
-    """What is wrong first of all, where, with which numbers, and one question."""
+    """Yield what is wrong first of all, where, with which numbers, and one question."""
     finding = verdict.findings[0]
     yield from (*_head(verdict), *_titled(verdict, finding, short=True))
     for text in words.shortly(finding):
@@ -161,7 +161,7 @@ def _indented(text: Text) -> RenderableType:
 
 
 def _source(lines: Iterable[tuple[int, str]], line: int | None) -> RenderableType:
-    """The line and its neighbours: the line itself whole, its neighbours as far as there is room."""
+    """Return the line and its neighbours: the line itself whole, its neighbours as far as there is room."""
     table = Table.grid(padding=(0, 1))
     table.add_column(no_wrap=True)
     table.add_column(justify="right", no_wrap=True)

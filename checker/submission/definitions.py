@@ -206,7 +206,9 @@ def _in_words(positions: Sequence[int]) -> str:
 
 
 def _without(text: str, kernel: str) -> str:
-    """A cell without a kernel's definition, or without anything if Python cannot read it; lines keep their numbers."""
+    """Return a cell without a kernel's definition, or without anything if Python cannot read it; lines keep their
+    numbers.
+    """
     if (tree := parsed(text)) is None:
         return "\n" * text.count("\n")
     return blanked(text, [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == kernel])

@@ -51,7 +51,7 @@ class Program:
         return self.language is not TRITON
 
     def empty(self, kernel: str) -> bool:
-        """Whether a kernel is as its stub was: the mark is there, nothing follows it, and there is no result."""
+        """Return whether a kernel is as its stub was: the mark is there, nothing follows it, and there is no result."""
         nodes = list(ast.walk(self.kernels[kernel]))
         results = any(self._has_result(node) for node in nodes)
         gap = self.unfilled.get(kernel)
@@ -61,14 +61,14 @@ class Program:
         return not results and not follows
 
     def _has_result(self, node: ast.AST) -> bool:
-        """Whether memory is touched, or something is returned."""
+        """Return whether memory is touched, or something is returned."""
         if self.pytorch:
             return isinstance(node, ast.Return) and node.value is not None
         return isinstance(node, ast.Attribute) and node.attr in {"load", "store"}
 
 
 def extract(submission: Submission, asked: Sequence[Kernel]) -> Program:
-    """The program of a submission. Raises NotASubmission."""
+    """Return the program of a submission. Raises NotASubmission."""
     module = module_of(submission, asked)
     language = language_of(asked)
     _insist_on_name(module, language)
@@ -136,7 +136,7 @@ def _reached(start: str, mentioned: Mapping[str, set[str]]) -> set[str]:
 
 
 def _source(lines: Sequence[str], functions: Mapping[str, ast.FunctionDef], constants: Sequence[ast.stmt]) -> str:
-    """The kept text: everything at its line, and nothing else."""
+    """Return the kept text: everything at its line, and nothing else."""
     kept = [""] * len(lines)
     for statement in constants:
         kept[statement.lineno - 1] += ("; " if kept[statement.lineno - 1] else "") + ast.unparse(statement)
@@ -166,7 +166,7 @@ def _gap(function: ast.FunctionDef, lines: list[str]) -> int | None:
 
 
 def _does_nothing(statement: ast.stmt) -> bool:
-    """A docstring, `pass`, or the barrier that a stub ends with."""
+    """Return a docstring, `pass`, or the barrier that a stub ends with."""
     return isinstance(statement, ast.Pass) or (
         isinstance(statement, ast.Expr) and ast.unparse(statement.value).startswith(("'", '"', "tl.debug_barrier("))
     )
@@ -184,7 +184,7 @@ def _insist_on_name(module: Module, language: Language) -> None:
 
 
 def _find(kernel: Kernel, module: Module, language: Language, live: bool) -> ast.FunctionDef:
-    """The one definition of a kernel, with the right decorator and signature."""
+    """Return the one definition of a kernel, with the right decorator and signature."""
     found = module.functions.get(kernel.name, [])
     if not found:
         raise _missing(kernel, module, language, live)

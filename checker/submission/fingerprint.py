@@ -18,7 +18,7 @@ from checker.submission.read import Submission
 
 
 def fingerprint(program: Program) -> str:
-    """A hash of a program, for drawing cases; the same wherever its text stands."""
+    """Return a hash of a program, for drawing cases; the same wherever its text stands."""
     functions = program.functions
     texts = [_bare(functions[name]) for name in [*program.kernels, *sorted(program.helpers)]]
     texts += [f"{name} = {ast.unparse(value)}" for name, value in sorted(program.constants.items())]
@@ -26,7 +26,7 @@ def fingerprint(program: Program) -> str:
 
 
 def place(submission: Submission, asked: Sequence[Kernel]) -> str:
-    """A hash of all that a report on a submission depends on: its program, and where each word of it stands.
+    """Return a hash of all that a report on a submission depends on: its program, and where each word of it stands.
 
     Whoever has the same program elsewhere needs a report with other numbers of lines and cells. Of a text that is not
     run, since it is no program or uses what may not be used, every character counts.
@@ -41,7 +41,7 @@ def place(submission: Submission, asked: Sequence[Kernel]) -> str:
 
 
 def _bare(function: ast.FunctionDef) -> str:
-    """A function's code as Python writes it, without docstrings."""
+    """Return a function's code as Python writes it, without docstrings."""
     tree = ast.parse(ast.unparse(function))
     for node in ast.walk(tree):
         body = getattr(node, "body", None)

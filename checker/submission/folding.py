@@ -19,7 +19,7 @@ ARITHMETIC: Mapping[type[ast.operator], Callable[[int | float, int | float], int
 
 
 def numbers_in(function: ast.FunctionDef, known: Mapping[str, int | float]) -> dict[str, int | float]:
-    """What is `known`, and variables that are assigned once, and a number at that."""
+    """Return what is `known`, and variables that are assigned once, and a number at that."""
     assigned: dict[str, list[ast.expr | None]] = {a.arg: [None] for a in function.args.args}
     for node in ast.walk(function):
         if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.For):
@@ -36,7 +36,7 @@ def numbers_in(function: ast.FunctionDef, known: Mapping[str, int | float]) -> d
 
 
 def folded(node: ast.expr, known: Mapping[str, int | float]) -> int | float | None:
-    """The number that an expression is, if it is one whatever the launch."""
+    """Return the number that an expression is, if it is one whatever the launch."""
     match node:
         case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
             return _within(number)
@@ -54,7 +54,7 @@ def folded(node: ast.expr, known: Mapping[str, int | float]) -> int | float | No
 
 
 def of_size(node: ast.expr, size: int, known: Mapping[str, int | float]) -> int | float:
-    """What arithmetic gives if every size in it is this one: `7 * n` is seven times it."""
+    """Return what arithmetic gives if every size in it is this one: `7 * n` is seven times it."""
     match node:
         case ast.BinOp(left=left, op=op, right=right):
             value = _result(of_size(left, size, known), op, of_size(right, size, known))
@@ -64,7 +64,7 @@ def of_size(node: ast.expr, size: int, known: Mapping[str, int | float]) -> int 
 
 
 def _result(a: int | float, op: ast.operator, b: int | float) -> int | float | None:
-    """What arithmetic on two numbers gives; None if it cannot be done, or gives something enormous."""
+    """Return what arithmetic on two numbers gives; None if it cannot be done, or gives something enormous."""
     calculate = ARITHMETIC.get(type(op))
     shifts = isinstance(op, ast.LShift | ast.RShift)
     if calculate is None or (shifts and not (isinstance(a, int) and isinstance(b, int) and 0 <= b < 64)):
@@ -77,5 +77,5 @@ def _result(a: int | float, op: ast.operator, b: int | float) -> int | float | N
 
 
 def _within(number: int | float) -> int | float | None:
-    """The number, if no more than what a tensor's element may be."""
+    """Return the number, if no more than what a tensor's element may be."""
     return number if isinstance(number, float) or abs(number) < 2**63 else None

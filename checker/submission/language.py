@@ -35,7 +35,7 @@ PYTORCH = Language(title="PyTorch", module="torch", name="torch", line="import t
 
 
 def language_of(asked: Sequence[Kernel]) -> Language:
-    """What the kernels of a puzzle are written in."""
+    """Return what the kernels of a puzzle are written in."""
     if not any(kernel.pytorch for kernel in asked):
         return TRITON
     return replace(PYTORCH, launches=tuple(name for kernel in asked for name in kernel.launches))

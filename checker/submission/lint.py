@@ -21,7 +21,7 @@ from checker.submission.walk import MOST_PROBLEMS, Walk
 
 
 def lint(program: Program) -> list[Problem]:
-    """What is not taken in all kernels and helpers, in the order of their lines: one a line, each once."""
+    """Return what is not taken in all kernels and helpers, in the order of their lines: one a line, each once."""
     every: list[Problem] = []
     kind: type[Walk] = PyTorchLint if program.pytorch else KernelLint
     if program.language.launches:
@@ -137,7 +137,7 @@ class KernelLint(Walk):
                 return
 
     def _is_parameter(self, node: ast.expr) -> bool:
-        """Whether it is a parameter of a kernel: a pointer or a number, never a tuple."""
+        """Return whether it is a parameter of a kernel: a pointer or a number, never a tuple."""
         parameters = {parameter.arg for parameter in self.function.args.args}
         return self.returns_nothing and isinstance(node, ast.Name) and node.id in parameters
 
@@ -164,7 +164,9 @@ class KernelLint(Walk):
 
     @staticmethod
     def _hinted_twice(node: ast.Call, hints: tuple[tuple[int, str], ...]) -> bool:
-        """Whether a load or store has hints that no instruction has together. One that is computed may be any."""
+        """Return whether a load or store has hints that no instruction has together. One that is
+        computed may be any.
+        """
         given = (argument(node, position, name) for position, name in hints)
         said = [hint.value if isinstance(hint, ast.Constant) else hint for hint in given if hint is not None]
         some = [hint for hint in said if hint]

@@ -77,15 +77,15 @@ class Module:
         return frozenset(name for name in names if not name.startswith("__"))
 
     def written_in(self, language: Language) -> dict[str, ast.FunctionDef]:
-        """The functions that are decorated as a language wants it; of several with one name the last."""
+        """Return the functions that are decorated as a language wants it; of several with one name the last."""
         return {name: found[-1] for name, found in self.functions.items() if self.fits(found[-1], language)}
 
     def fits(self, function: ast.FunctionDef, language: Language) -> bool:
-        """Whether a function is decorated as a language wants it, and with nothing else."""
+        """Return whether a function is decorated as a language wants it, and with nothing else."""
         return self._is_jit(function) if language is TRITON else not function.decorator_list
 
     def stray_lines(self, kernel: ast.FunctionDef) -> tuple[int, int] | None:
-        """The first and the last line of statements below a kernel that load or store, as only a kernel can."""
+        """Return the first and the last line of statements below a kernel that load or store, as only a kernel can."""
         below = self.statements[self.statements.index(kernel) + 1 :]
         own = {a.arg for a in kernel.args.args} | {
             n.id for n in ast.walk(kernel) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
@@ -99,14 +99,14 @@ class Module:
         return run[first].lineno, last.end_lineno or last.lineno
 
     def _is_jit(self, function: ast.FunctionDef) -> bool:
-        """Whether a function is decorated with triton.jit, under whatever name, and with nothing else."""
+        """Return whether a function is decorated with triton.jit, under whatever name, and with nothing else."""
         names = [ast.unparse(decorator).removesuffix("()") for decorator in function.decorator_list]
         imported = {name for name, stands_for in self.imports.items() if stands_for == "triton.jit"} - self.defined
         return len(names) == 1 and names[0] in {"triton.jit", *imported}
 
 
 def module_of(submission: Submission, asked: Sequence[Kernel]) -> Module:
-    """What a submission has at its top level. Raises NotASubmission.
+    """Return what a submission has at its top level. Raises NotASubmission.
 
     A notebook's cell that does not parse is passed over unless it defines one of the kernels.
     """
@@ -161,7 +161,7 @@ def _depth(statement: ast.stmt) -> int:
 
 
 def _calls(statement: ast.stmt, *names: str) -> bool:
-    """Whether any of these functions of tl is called in it; without names, any at all but tl.constexpr."""
+    """Return whether any of these functions of tl is called in it; without names, any at all but tl.constexpr."""
     called = {
         node.func.attr
         for node in ast.walk(statement)
@@ -178,7 +178,9 @@ def _reads(statement: ast.stmt) -> set[str]:
 
 
 def is_literal(value: ast.expr) -> bool:
-    """A number, or arithmetic on numbers, alone or inside tl.constexpr(...) or float('inf'): harmless to evaluate."""
+    """Return a number, or arithmetic on numbers, alone or inside tl.constexpr(...) or float('inf'): harmless to
+    evaluate.
+    """
     match value:
         case ast.Constant(value=bool() | int() | float() as number):
             return abs(number) < 2**63 or isinstance(number, float)

@@ -43,7 +43,7 @@ class Names(ABC):
         """What is wrong with a name that stands alone, where a value is wanted."""
 
     def function(self, name: str) -> Problem | None:
-        """What is wrong with calling a name, or with combining with it."""
+        """Return what is wrong with calling a name, or with combining with it."""
         if name in self.locals:
             return not_taken(f"calls of a variable, such as `{name}`", "Call a function by its own name.", "call")
         if name in self.callers:
@@ -51,16 +51,16 @@ class Names(ABC):
         return None if name in self.builtins or name in self.program.functions else self.value(name)
 
     def of_a_module(self, name: str) -> bool:
-        """Whether `name.something` is a name of a module, as far as anybody can tell."""
+        """Return whether `name.something` is a name of a module, as far as anybody can tell."""
         known = self.locals | self.program.functions.keys() | self.program.definitions
         return name not in known and (name in self.language | self.others or self.imported(name))
 
     def imported(self, name: str) -> bool:
-        """Whether an import may have given a name its meaning."""
+        """Return whether an import may have given a name its meaning."""
         return name in self.program.imports or ("*" in self.program.imports and name in self.words)
 
     def what_was_meant(self, name: str) -> str:
-        """A hint on a name that is not defined."""
+        """Return a hint on a name that is not defined."""
         known = sorted(self.locals | set(self.program.functions) | set(self.program.constants) | self.builtins)
         if close := meant(name, known):
             return f"Did you mean `{close}`?"
@@ -82,7 +82,7 @@ class KernelNames(Names):
         super().__init__(function, program, (node.id for node in names if isinstance(node.ctx, ast.Store)))
 
     def value(self, name: str) -> Problem | None:
-        """What is wrong with a name that stands alone, where a value is wanted."""
+        """Return what is wrong with a name that stands alone, where a value is wanted."""
         if name in self.locals or name in self.builtins:
             return None
         if name in self.language:
@@ -105,7 +105,9 @@ class KernelNames(Names):
         return Problem("unknown-name", sentence, self.what_was_meant(name), compiles=False)
 
     def dotted(self, words: list[str]) -> Problem | None:
-        """What is wrong with `words[0].words[1]…`, if that is a name of a module and not an attribute of a value."""
+        """Return what is wrong with `words[0].words[1]…`, if that is a name of a module and not an attribute of a
+        value.
+        """
         owner, last = words[0], words[-1]
         if owner == "tl":
             known = _TL | ATOMICS if self.program.atomics else _TL
@@ -127,7 +129,7 @@ class KernelNames(Names):
         return not_taken(f"imported names inside a kernel, such as `{name}`", hint, "not-tl")
 
     def what_was_meant(self, name: str) -> str:
-        """A hint on a name that is not defined."""
+        """Return a hint on a name that is not defined."""
         if name in refusals.HOST_MODULES:
             return f"{name} runs on the host. Inside a kernel, tl has what you need: tl.exp, tl.sum, tl.max, …"
         return _in_tl(name) or super().what_was_meant(name)
@@ -139,7 +141,7 @@ class KernelNames(Names):
 
 
 def attribute(name: str, owner: str | None) -> Problem | None:
-    """What is wrong with an attribute of a value; `owner`: the value's name, if it has one."""
+    """Return what is wrong with an attribute of a value; `owner`: the value's name, if it has one."""
     if name in ATTRIBUTES:
         return None
     if name in refusals.PYTORCH:
@@ -167,17 +169,17 @@ def _unknown_tl(words: list[str]) -> Problem:
 
 
 def _in_tl(name: str) -> str | None:
-    """How to say a word in Triton's language, if that is known."""
+    """Return how to say a word in Triton's language, if that is known."""
     return f"Write tl.{name}." if name in _TL else refusals.PYTORCH.get(name)
 
 
 def meant(name: str, known: Sequence[str]) -> str | None:
-    """The one of `known` that is `name` in other letters, or most like it."""
+    """Return the one of `known` that is `name` in other letters, or most like it."""
     return next((word for word in known if word.lower() == name.lower()), None) or closest(name, known)
 
 
 def closest(name: str, known: Iterable[str]) -> str | None:
-    """The one of `known` that `name` is most like."""
+    """Return the one of `known` that `name` is most like."""
     words = [word for word in known if len(word) <= LONGEST_NAME]
     if len(name) > LONGEST_NAME or len(words) > MOST_NAMES:
         return None

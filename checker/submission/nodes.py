@@ -6,7 +6,7 @@ import ast
 
 
 def parsed(text: str) -> ast.Module | None:
-    """A program's syntax tree; None if Python cannot read it, also because it was made to be hard to read."""
+    """Return a program's syntax tree; None if Python cannot read it, also because it was made to be hard to read."""
     try:
         return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -14,7 +14,7 @@ def parsed(text: str) -> ast.Module | None:
 
 
 def argument(node: ast.Call, position: int, name: str) -> ast.expr | None:
-    """What a call gives for a parameter, by position or by name."""
+    """Return what a call gives for a parameter, by position or by name."""
     named = (keyword.value for keyword in node.keywords if keyword.arg == name)
     return node.args[position] if len(node.args) > position else next(named, None)
 
@@ -25,18 +25,18 @@ def as_shape(node: ast.expr) -> ast.expr:
 
 
 def is_text(node: ast.expr | None) -> bool:
-    """Whether it is a text as it stands."""
+    """Return whether it is a text as it stands."""
     return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
 def is_index(node: ast.expr) -> bool:
-    """A whole number, with a minus or without: nothing that would have to be looked into."""
+    """Return a whole number, with a minus or without: nothing that would have to be looked into."""
     number = node.operand if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else node
     return isinstance(number, ast.Constant) and type(number.value) is int
 
 
 def called(function: ast.expr) -> str:
-    """What is called, as far as rules speak of it: `name`, `owner.name`, or `.name` of something longer.
+    """Return what is called, as far as rules speak of it: `name`, `owner.name`, or `.name` of something longer.
 
     Not `ast.unparse`, whose work would grow with what stands before each of many dots.
     """
@@ -48,7 +48,7 @@ def called(function: ast.expr) -> str:
 
 
 def dotted(node: ast.expr) -> list[str]:
-    """The words of a dotted name; nothing if it is not one."""
+    """Return the words of a dotted name; nothing if it is not one."""
     words = []
     while isinstance(node, ast.Attribute):
         words.append(node.attr)

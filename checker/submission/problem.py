@@ -37,16 +37,18 @@ class Problems(Page):
         self.alike = alike or {}
 
     def __call__(self, key: str, **holes: str) -> Problem:
-        """The problem of this key, with its holes filled in. Raises LookupError as `said` does."""
+        """Return the problem of this key, with its holes filled in. Raises LookupError as `said` does."""
         words, id = self.said(key, holes), key.partition("/")[0]
         return Problem(id, words.title, words.hint or KEEP, self.uncompilable.isdisjoint({id, key}))
 
     def by_word(self, keys: Mapping[str, str]) -> dict[str, Problem]:
-        """What is said of each of some words, from the words of each key, with blanks between them."""
+        """Return what is said of each of some words, from the words of each key, with blanks between them."""
         return {word: self(key) for key, words in keys.items() for word in words.split()}
 
     def of_form(self, name: str) -> Problem:
-        """What is said of a form of syntax under its name in `ast`, such as IsNot; at least that it has no place."""
+        """Return what is said of a form of syntax under its name in `ast`, such as IsNot; at least that it has no
+        place.
+        """
         words = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", self.alike.get(name, name)).lower()
         keys = (f"syntax/{words}", f"not-a-kernel/{words}")
         return next((self(key) for key in keys if key in self.words), self("syntax/misplaced", word=name))

@@ -94,7 +94,7 @@ def from_file(path: Path, name: str = "") -> Submission:
 
 
 def _text_of(path: Path, name: str) -> str:
-    """The text of a file. Raises Unreadable."""
+    """Return the text of a file. Raises Unreadable."""
     try:
         if not path.exists():
             raise Unreadable(f"There is no file {name}.", missing=True)
@@ -121,7 +121,7 @@ def _text_of(path: Path, name: str) -> str:
 
 
 def from_cells(cells: Sequence[tuple[str, str]], name: str, *, numbered: bool = True) -> Submission:
-    """A submission from (kind, text) of each cell; only cells of kind `code` are kept."""
+    """Return a submission from (kind, text) of each cell; only cells of kind `code` are kept."""
     code = [(number, _plain(text)) for number, (kind, text) in enumerate(cells, start=1) if kind == "code"]
     if sum(len(text) for _, text in code) > CODE_LIMIT:  # before anything parses it
         raise Unreadable(f"{name} holds more than {CODE_LIMIT >> 10} thousand characters of code.")
@@ -137,7 +137,7 @@ def defines(text: str, kernel: str) -> bool:
 
 
 def blanked(text: str, statements: Iterable[ast.stmt]) -> str:
-    """A text without some of its statements, nor what decorates them; lines keep their numbers."""
+    """Return a text without some of its statements, nor what decorates them; lines keep their numbers."""
     lines = text.split("\n")
     for statement in statements:
         first = min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", []))]) - 1
@@ -147,7 +147,7 @@ def blanked(text: str, statements: Iterable[ast.stmt]) -> str:
 
 
 def without_comments(text: str) -> str:
-    """A program without comments and docstrings; lines keep their numbers. Raises SyntaxError and TokenError."""
+    """Return a program without comments and docstrings; lines keep their numbers. Raises SyntaxError and TokenError."""
     lines, begins = text.split("\n"), True
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT or (token.type == tokenize.STRING and begins):
@@ -181,7 +181,7 @@ def cells_of(path: Path, name: str = "") -> list[Cell]:
 
 
 def notebook_of(text: str, name: str) -> dict[str, Any]:
-    """What a notebook's text holds: JSON with a list of cells. Raises Unreadable."""
+    """Return what a notebook's text holds: JSON with a list of cells. Raises Unreadable."""
     many = text.count("{") + text.count("[") > MOST_OBJECTS or text.count('"') > 2 * MOST_TEXTS
     if len(text) > NOTEBOOK_LIMIT or many:  # before objects are made of it
         raise Unreadable(f"{name} holds far more than any notebook does. Clear its outputs and save it again.")
@@ -202,7 +202,7 @@ def notebook_of(text: str, name: str) -> dict[str, Any]:
 
 
 def cells_in(notebook: dict[str, Any], name: str) -> list[Cell]:
-    """The cells of such a notebook. Raises Unreadable."""
+    """Return the cells of such a notebook. Raises Unreadable."""
     if len(notebook["cells"]) > MOST_CELLS:
         raise Unreadable(f"{name} has {len(notebook['cells'])} cells; more than {MOST_CELLS} are not read.")
     cells = []

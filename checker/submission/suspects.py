@@ -46,7 +46,7 @@ class _Number:
     compared: bool = False  # it stands in a comparison
 
     def suspect(self, place: Place) -> Suspect:
-        """The same for a report."""
+        """Return the same for a report."""
         cell, line = place(self.line)
         where = f"line {line}" if cell is None else f"cell {cell}, line {line}"
         text = f"{self.text}, from {where}" if self.computed else f"{self.text} in {where}"
@@ -54,7 +54,7 @@ class _Number:
 
 
 def suspects(program: Program, place: Place) -> dict[str, Suspects]:
-    """What is suspicious in each kernel and in the helpers that it calls."""
+    """Return what is suspicious in each kernel and in the helpers that it calls."""
     kept = (
         [sorted(some, key=lambda number: number.computed and not number.solved)[:MOST_SUSPECTS] for some in both]
         for both in (_of_kernel(program, name) for name in program.kernels)
@@ -64,7 +64,9 @@ def suspects(program: Program, place: Place) -> dict[str, Suspects]:
 
 
 def crowded(program: Program) -> Problem | None:
-    """What is said of a program of which one kernel has so many suspicious numbers that they would hide others."""
+    """Return what is said of a program of which one kernel has so many suspicious numbers that they
+    would hide others.
+    """
     for name, function in program.kernels.items():
         if any(sum(not n.computed for n in some) > MOST_WRITTEN for some in _of_kernel(program, name)):
             return replace(refusals.problem("too-many-numbers/kernel", name=name), line=function.lineno)
@@ -72,7 +74,7 @@ def crowded(program: Program) -> Problem | None:
 
 
 def _of_kernel(program: Program, kernel: str) -> tuple[list[_Number], list[_Number]]:
-    """What sizes may be compared with, and what data may be, the most likely first."""
+    """Return what sizes may be compared with, and what data may be, the most likely first."""
     known = {name: value for name, node in program.constants.items() if (value := folded(node, {})) is not None}
     statements: list[list[_Number]] = []
     others: list[_Number] = []
@@ -98,7 +100,7 @@ def _of_kernel(program: Program, kernel: str) -> tuple[list[_Number], list[_Numb
 
 
 def _parts(function: ast.FunctionDef) -> Iterator[ast.AST]:
-    """What stands together: comparisons first, then simple statements, conditions and bounds of loops."""
+    """Yield what stands together: comparisons first, then simple statements, conditions and bounds of loops."""
     yield from (node for node in ast.walk(function) if isinstance(node, ast.Compare))
     for node in ast.walk(function):
         if isinstance(node, ast.If):
@@ -111,7 +113,7 @@ def _parts(function: ast.FunctionDef) -> Iterator[ast.AST]:
 
 
 def _constants(node: ast.AST, known: Mapping[str, int | float], shifts: bool = False) -> Iterator[_Number]:
-    """The largest constant parts of an expression or of a simple statement, except for comparisons inside it."""
+    """Yield the largest constant parts of an expression or of a simple statement, except for comparisons inside it."""
     value = folded(node, known) if isinstance(node, ast.expr) else None
     if value is not None:
         assert isinstance(node, ast.expr)
@@ -139,7 +141,7 @@ def _small(constants: Iterable[_Number]) -> Iterator[_Number]:
 
 
 def _exponents(constants: Iterable[_Number]) -> Iterator[_Number]:
-    """Where the exponential of a difference is as small as a number."""
+    """Yield where the exponential of a difference is as small as a number."""
     for number in constants:
         if 0 < number.value < math.exp(-LEAST):
             yield replace(number, value=round(-math.log(number.value)))
@@ -177,7 +179,7 @@ def _remainders(parts: Iterable[ast.AST], known: Mapping[str, int | float]) -> I
 
 
 def _types_and_products(function: ast.FunctionDef) -> Iterator[_Number]:
-    """What types can hold that a size may not fit into, and products that may be limits.
+    """Yield what types can hold that a size may not fit into, and products that may be limits.
 
     Those are products of variables in a comparison, and products of constexprs wherever they stand.
     """
@@ -190,7 +192,7 @@ def _types_and_products(function: ast.FunctionDef) -> Iterator[_Number]:
 
 
 def _may_be_a_limit(node: ast.Compare | ast.BinOp, blocks: set[str]) -> bool:
-    """Whether it compares a product, or is one of two constexprs or more."""
+    """Return whether it compares a product, or is one of two constexprs or more."""
     if isinstance(node, ast.Compare):
         operators = (part.op for part in _compared(node) if isinstance(part, ast.BinOp))
         return any(isinstance(op, ast.Mult | ast.FloorDiv | ast.Mod) for op in operators)
@@ -198,7 +200,9 @@ def _may_be_a_limit(node: ast.Compare | ast.BinOp, blocks: set[str]) -> bool:
 
 
 def _compared(node: ast.AST) -> Iterator[ast.AST]:
-    """All parts of a comparison, but for what a random number is drawn at: that number says nothing of its size."""
+    """Yield all parts of a comparison, but for what a random number is drawn at: that number says
+    nothing of its size.
+    """
     yield node
     for part in () if _is_drawn(node) else ast.iter_child_nodes(node):
         yield from _compared(part)
@@ -209,7 +213,7 @@ def _is_drawn(node: ast.AST) -> bool:
 
 
 def _factors(node: ast.AST) -> Iterator[ast.AST]:
-    """What a product is made of; a power is a product of two."""
+    """Yield what a product is made of; a power is a product of two."""
     match node:
         case ast.BinOp(left=left, op=ast.Mult(), right=right):
             yield from (*_factors(left), *_factors(right))
@@ -220,7 +224,7 @@ def _factors(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _computed(statements: Iterable[Sequence[_Number]]) -> Iterator[_Number]:
-    """What numbers give together: first those of one statement, then those of the whole kernel."""
+    """Yield what numbers give together: first those of one statement, then those of the whole kernel."""
     odd = [s for s in statements if any(n.compared or LEAST <= abs(n.value) <= MOST for n in s)]
     for statement in odd:
         yield from itertools.chain.from_iterable(map(_alone, statement))
@@ -252,7 +256,7 @@ def _factor(number: _Number) -> _Number:
 
 
 def _alone(number: _Number) -> Iterator[_Number]:
-    """What one number means after a shift, a square, a root, a reciprocal or a logarithm."""
+    """Yield what one number means after a shift, a square, a root, a reciprocal or a logarithm."""
     value, text = abs(number.value), _text(number.value)
     meant: dict[str, float] = {}
     if number.shifts:
@@ -286,7 +290,7 @@ def _products(numbers: Sequence[_Number], count: int) -> Iterator[_Number]:
 
 
 def _product_of_all(numbers: Iterable[_Number]) -> Iterator[_Number]:
-    """The product of all numbers, as in n // 9 // 9 // 9 > 7."""
+    """Yield the product of all numbers, as in n // 9 // 9 // 9 > 7."""
     factors = [n for n in map(_factor, numbers) if isinstance(n.value, int) and _counts(n.value)][: 2 * MOST_TOGETHER]
     if len(factors) > 1:
         yield from _product(factors, factors[-1].line)

@@ -11,7 +11,7 @@ import ast
 
 
 def words(text: str) -> frozenset[str]:
-    """The words of a list, each once."""
+    """Return the words of a list, each once."""
     return frozenset(text.split())
 
 
@@ -47,7 +47,7 @@ ALONG_AN_AXIS = words("sum max min argmax argmin reduce expand_dims")
 
 
 def nodes(text: str) -> tuple[type[ast.AST], ...]:
-    """The types of syntax that a list names."""
+    """Return the types of syntax that a list names."""
     return tuple(getattr(ast, name) for name in text.split())
 
 

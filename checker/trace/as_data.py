@@ -82,7 +82,7 @@ def launch_data(
 
 
 def translated(data: Data) -> Data:
-    """A page's data, which stepped.py makes in English, in the language that is spoken."""
+    """Return a page's data, which stepped.py makes in English, in the language that is spoken."""
     launches = [
         one
         | {"case": spoken(one["case"]), "stopped": one["stopped"] and spoken(one["stopped"])}
@@ -140,7 +140,7 @@ def _rounded(number: float) -> float | str:
 
 
 def _wrong(case: Case, about: Where, result: LaunchResult, expected: Mapping[str, Expected]) -> Data | None:
-    """The wrong element that a finding is about. (An access outside its tensor has an index, too.)"""
+    """Return the wrong element that a finding is about. (An access outside its tensor has an index, too.)"""
     tensor = case.tensors.get(about.tensor or "")
     if tensor is None or about.index is None or len(about.index) != tensor.values.ndim:
         return None
@@ -162,7 +162,7 @@ def _stores(step: list[Any], tensor: int, element: int) -> bool:
 
 
 def _stopped(result: LaunchResult, submission: Submission) -> str:
-    """Where and why a launch ended early."""
+    """Return where and why a launch ended early."""
     end = result.refused or result.error
     assert end is not None
     line = f" in line {submission.place(end.line)[1]}" if end.line else ""

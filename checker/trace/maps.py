@@ -36,13 +36,13 @@ class _Map:
     height: float
 
     def box(self, top: float, left: float, bottom: float, right: float) -> Box:
-        """Where some rows and columns, as [first, end), are drawn."""
+        """Return where some rows and columns, as [first, end), are drawn."""
         down, across = self.height / self.shape[0], self.width / self.shape[1]
         bottom, right = min(bottom, self.shape[0]), min(right, self.shape[1])
         return left * across, top * down, (right - left) * across, (bottom - top) * down
 
     def areas(self, values: npt.NDArray[Any], cell: tuple[int, int] = (1, 1)) -> list[tuple[float, list[Box]]]:
-        """The boxes that cover each value. `cell`: rows and columns that one entry stands for."""
+        """Return the boxes that cover each value. `cell`: rows and columns that one entry stands for."""
         found: dict[float, list[Box]] = {}
         for top, bottom in itertools.pairwise(_changes(values)):
             for left, right in itertools.pairwise(_changes(values[top:bottom].T)):
@@ -68,7 +68,7 @@ class _Map:
 
 
 def reads(launch: Recorded, width: float) -> Panel:
-    """A heat map for each tensor: how often each element was loaded; stronger is oftener, never is hatched."""
+    """Return a heat map for each tensor: how often each element was loaded; stronger is oftener, never is hatched."""
     title = svg.heading(said("Reads per element"), width)
     if not launch.reads:
         return title
@@ -100,7 +100,9 @@ def _reads(one: Reads, most: int, width: float, height: float) -> Panel:
 
 
 def wrong(one: Wrongness, width: float) -> Panel:
-    """Where the output is wrong: stronger where more of the elements are; dotted: the blocks it is computed in."""
+    """Return where the output is wrong: stronger where more of the elements are; dotted: the blocks
+    it is computed in.
+    """
     picture, half, room = one.picture, 0.52 * width, 0.44 * width
     where = _Map(picture.shape, one.blocks, (picture.rows, picture.columns), half - MARGIN, 160)
     shares, marks = np.ceil(np.array(picture.wrong) * SHARES) / SHARES, ""
@@ -127,19 +129,19 @@ def _wrong(share: float) -> dict[str, Any]:
 
 
 def _changes(values: npt.NDArray[Any]) -> list[int]:
-    """The rows that differ from the one above, and both ends."""
+    """Return the rows that differ from the one above, and both ends."""
     return [0, *(np.flatnonzero((values[1:] != values[:-1]).any(axis=1)) + 1).tolist(), len(values)]
 
 
 def _edges(extent: int, block: int, most: int) -> range:
-    """Where tiles begin, or every second, third, … of them; of a single tile, positions inside it."""
+    """Return where tiles begin, or every second, third, … of them; of a single tile, positions inside it."""
     if block >= extent > 1:
         block = 2 ** max(0, (extent // most).bit_length() - 1) if extent > most else 1
     return range(0, extent, block * max(1, math.ceil(-(-extent // block) / most)))
 
 
 def _key(what: str, colours: list[tuple[str, dict[str, Any]]]) -> Panel:
-    """What colours stand for."""
+    """Return what colours stand for."""
     marks, left = svg.faint(0, 8, what), svg.width_of(what, SMALL)
     for label, look in colours:
         width = svg.width_of(label, SMALL) + 12

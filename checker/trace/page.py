@@ -22,7 +22,7 @@ HEIGHT = "clamp(36rem, 80vh, 46rem)"  # of a notebook's output: as much as a win
 
 
 def page(data: Data) -> str:
-    """The page as text of HTML."""
+    """Return the page as text of HTML."""
     data = translated(data)
     return Template(_part("page.html")).substitute(
         language=LANGUAGE.get(spoken(), spoken()),
@@ -35,14 +35,14 @@ def page(data: Data) -> str:
 
 
 def framed(data: Data) -> str:
-    """The page as a part of another one: its styles and its keys stay its own."""
+    """Return the page as a part of another one: its styles and its keys stay its own."""
     style = f"width:100%;height:{HEIGHT};border:0"
     title = said(f"Stepping through {data['puzzle']}")
     return f'<iframe title="{escape(title)}" style="{style}" srcdoc="{escape(page(data))}"></iframe>'
 
 
 def sentences(table: Mapping[str, str]) -> str:
-    """What said.js looks sentences up in, as a part of a page."""
+    """Return what said.js looks sentences up in, as a part of a page."""
     return f'<script type="application/json" class="sentences">{_json(table)}</script>\n'
 
 

@@ -24,7 +24,7 @@ Ints = npt.NDArray[np.int64]
 
 
 def recorded(puzzle: Puzzle, case: Case, result: LaunchResult, where: Locator) -> Recorded:
-    """One launch, as far as it got."""
+    """Return one launch, as far as it got."""
     shown = range(min(MOST_PROGRAMS, int(np.prod(case.grid))))
     return Recorded(
         kernel=case.kernel,
@@ -48,12 +48,12 @@ def blocks_of(tensor: Tensor) -> tuple[int, int]:
 
 
 def _along_columns(tensor: Tensor) -> bool:
-    """Whether tiles lie along the columns of a row, as in a softmax, and not one below the other."""
+    """Return whether tiles lie along the columns of a row, as in a softmax, and not one below the other."""
     return has_columns(tensor) and (tensor.values.ndim == 1 or tensor.axes[-1].block > 0)
 
 
 def _positions(tensor: Tensor, elements: Ints) -> Ints:
-    """Where along the axis of its tiles each element lies; ascending, each once."""
+    """Return where along the axis of its tiles each element lies; ascending, each once."""
     width = tensor.values.shape[-1]
     if not has_columns(tensor):
         return elements
@@ -68,7 +68,7 @@ def _band(name: str, tensor: Tensor) -> Band:
 
 
 def _program(case: Case, result: LaunchResult, number: int) -> Program:
-    """One program's accesses, step by step."""
+    """Return one program's accesses, step by step."""
     log, names = result.log, list(case.tensors)
     touched = np.split(log.elements.astype(np.int64), np.cumsum(log.distinct)[:-1])
     own = np.flatnonzero((log.program == number) & np.isin(log.kind, (LOAD, STORE)))
@@ -107,7 +107,7 @@ def _spans(positions: Ints) -> tuple[tuple[int, int], ...]:
 
 
 def pairs_of(puzzle: Puzzle, case: Case, result: LaunchResult) -> Pairs | None:
-    """The grid of the first head; None if this is not a launch of attention with queries and keys."""
+    """Return the grid of the first head; None if this is not a launch of attention with queries and keys."""
     # A bias has no rows.
     of_rows = {name: t for name, t in case.tensors.items() if t.axes[-1].kind is AxisKind.DIMENSION}
     sides = {name: (a.kind, a.block, t.values.shape) for name, t in of_rows.items() for a in t.axes[-2:-1]}
@@ -145,7 +145,7 @@ def _visits(case: Case, result: LaunchResult, sides: dict[str, AxisKind]) -> Ite
 
 
 def _tiles_of(case: Case, name: str, elements: npt.NDArray[np.int32]) -> tuple[int, ...]:
-    """The tiles of the first head that some elements of a matrix lie in."""
+    """Return the tiles of the first head that some elements of a matrix lie in."""
     tensor = case.tensors[name]
     _, rows, width = tensor.values.shape
     of_head = elements[elements < rows * width] // width
@@ -153,7 +153,7 @@ def _tiles_of(case: Case, name: str, elements: npt.NDArray[np.int32]) -> tuple[i
 
 
 def _reads(case: Case, result: LaunchResult) -> tuple[Reads, ...]:
-    """How often each element was loaded: by how many load instructions, whatever lanes asked for it."""
+    """Return how often each element was loaded: by how many load instructions, whatever lanes asked for it."""
     log = result.log
     of_element = np.repeat(log.tensor, log.distinct)
     loaded = np.repeat(log.kind == LOAD, log.distinct)
@@ -170,7 +170,7 @@ def _reads(case: Case, result: LaunchResult) -> tuple[Reads, ...]:
 
 
 def _stopped(case: Case, result: LaunchResult, where: Locator) -> str:
-    """Where the launch ended early, and why in a few words; nothing if it came to its end."""
+    """Return where the launch ended early, and why in a few words; nothing if it came to its end."""
     end = result.refused or result.error
     if end is None:
         return ""

@@ -91,7 +91,7 @@ class Pairs:
         return frozenset(np.ndindex(self.shape)) - self.visited
 
     def of_program(self, program: int) -> tuple[Visit, ...]:
-        """One program's visits, in order."""
+        """Return one program's visits, in order."""
         return tuple(v for v in self.visits if v.program == program)
 
     @property

@@ -22,7 +22,7 @@ from checker.trace.result import Beside, Recorded, Trace, Wrongness
 
 
 def cases_of(puzzle: Puzzle) -> list[Case]:
-    """The launches that are drawn, one for each kernel; drawn from the public key, so always the same."""
+    """Return the launches that are drawn, one for each kernel; drawn from the public key, so always the same."""
     if puzzle.pictured is not None:
         return puzzle.pictured.cases(puzzle.draw())
     about_traffic = {p.name for p in puzzle.properties if p.traffic}
@@ -33,7 +33,7 @@ def cases_of(puzzle: Puzzle) -> list[Case]:
 
 
 def traced(outcome: Outcome, host: Host | None = None) -> Trace:
-    """What is seen of a submission that has been judged, right or wrong. Its kernels run in the box again."""
+    """Return what is seen of a submission that has been judged, right or wrong. Its kernels run in the box again."""
     assert outcome.verdict.puzzle is not None
     puzzle = catalog.load(outcome.verdict.puzzle)
     if puzzle.pytorch:
@@ -53,7 +53,7 @@ def traced(outcome: Outcome, host: Host | None = None) -> Trace:
 
 
 def launches(puzzle: Puzzle, outcome: Outcome, host: Host | None = None) -> tuple[Recorded, ...]:
-    """One launch of each kernel that has been started; those that gave no answer are left out."""
+    """Return one launch of each kernel that has been started; those that gave no answer are left out."""
     program, submission = outcome.program, outcome.submission
     if program is None or submission is None:
         return ()
@@ -64,7 +64,7 @@ def launches(puzzle: Puzzle, outcome: Outcome, host: Host | None = None) -> tupl
 
 
 def _wrongness(puzzle: Puzzle, verdict: Verdict) -> Wrongness | None:
-    """The map of the first finding that has one."""
+    """Return the map of the first finding that has one."""
     for finding in verdict.findings:
         picture = finding.error_map
         case = next((case for case in numbered(puzzle.cases(puzzle.draw())) if case.id == finding.where.case_id), None)
@@ -75,7 +75,7 @@ def _wrongness(puzzle: Puzzle, verdict: Verdict) -> Wrongness | None:
 
 
 def _beside(puzzle: Puzzle, host: Host | None = None) -> Beside | None:
-    """The puzzle to compare with, and its launch if the student has solved it."""
+    """Return the puzzle to compare with, and its launch if the student has solved it."""
     puzzle_id = puzzle.pictured.beside if puzzle.pictured is not None else None
     if puzzle_id is None or puzzle_id not in ladder.stems():
         return None

@@ -37,7 +37,7 @@ class Asked:
 
 
 def data_of(outcome: Outcome, asked: Asked = Asked(), host: Host | None = None) -> Data | None:
-    """All launches of a submission that has been judged, right or wrong. None if nothing can be run.
+    """Return all launches of a submission that has been judged, right or wrong. None if nothing can be run.
 
     Raises Misuse for what cannot be stepped through, and for a program or a size that there is not.
     """
@@ -80,7 +80,7 @@ def data_of(outcome: Outcome, asked: Asked = Asked(), host: Host | None = None) 
 
 
 def _example(finding: Finding | None) -> str | None:
-    """What the page is to show, in numbers."""
+    """Return what the page is to show, in numbers."""
     if finding is None:
         return None
     if finding.differs is None:
@@ -89,7 +89,7 @@ def _example(finding: Finding | None) -> str | None:
 
 
 def summary(data: Data) -> Iterator[str]:
-    """What the page is about, in lines of plain text."""
+    """Yield what the page is about, in lines of plain text."""
     yield f"Puzzle {data['puzzle']}: {data['title']}, step by step"
     yield data["outcome"]
     for one in data["launches"]:
@@ -110,7 +110,7 @@ def summary(data: Data) -> Iterator[str]:
 
 
 def _cases(puzzle: Puzzle, about: Where, size: str) -> list[Case]:
-    """One launch of each kernel: that of the finding, one whose name has some words, or the pictured one."""
+    """Return one launch of each kernel: that of the finding, one whose name has some words, or the pictured one."""
     every = numbered(puzzle.cases(puzzle.draw()))
     pictured = {case.kernel: case for case in cases_of(puzzle)}
     if size:
@@ -128,14 +128,16 @@ def _cases(puzzle: Puzzle, about: Where, size: str) -> list[Case]:
 
 
 def _program_of(about: Where, case: Case) -> int | None:
-    """The linear number of the program that a finding is about."""
+    """Return the linear number of the program that a finding is about."""
     if about.program is None:
         return None
     return sum(at * math.prod(case.grid[:axis]) for axis, at in enumerate(about.program))
 
 
 def _order(case: Case, own: int | None) -> list[int]:
-    """The programs that are recorded, the one that is asked for first. Raises Misuse if there is no such program."""
+    """Return the programs that are recorded, the one that is asked for first. Raises Misuse if there is no such
+    program.
+    """
     programs = case.programs or range(math.prod(case.grid))
     if own is not None and own not in programs:
         raise Misuse(f"{case.kernel} has no program {own} here: they are {programs[0]} to {programs[-1]}.")

@@ -86,7 +86,7 @@ def boxes(many: Iterable[Box], title: str = "", **look: Any) -> str:
 
 
 def hatched(many: Iterable[Box], title: str = "", **look: Any) -> str:
-    """The hatching of boxes; side by side, its lines go on."""
+    """Return the hatching of boxes; side by side, its lines go on."""
     lines = []
     for x, y, width, height in many:
         for n in range(math.floor((x + y) / HATCH) + 1, math.ceil((x + y + width + height) / HATCH)):
@@ -103,12 +103,12 @@ def touched(many: Sequence[Box], *, store: bool) -> str:
 
 
 def line(*points: tuple[float, float]) -> str:
-    """The commands that draw a line through points."""
+    """Return the commands that draw a line through points."""
     return "M" + "L".join(f"{number(x)} {number(y)}" for x, y in points)
 
 
 def text(x: float, y: float, said: str, size: float = SIZE, anchor: str = "start", **look: Any) -> str:
-    """One line of text, whose middle is at the height y; x is its start, middle or end."""
+    """Return one line of text, whose middle is at the height y; x is its start, middle or end."""
     place = {"x": float(x), "y": y + 0.36 * size, "font_size": size, "text_anchor": anchor}
     return element("text", clean(said), **place, **look)
 
@@ -126,12 +126,12 @@ def paragraph(lines: Sequence[str], size: float = SIZE, anchor: str = "start", *
 
 
 def heading(said: str, width: float, size: float = HEADING) -> Panel:
-    """A title, on as many lines as it needs."""
+    """Return a title, on as many lines as it needs."""
     return paragraph(wrapped(said, width, WIDER * size, most=3), size, **BOLD)
 
 
 def width_of(said: str, size: float = SIZE) -> float:
-    """How wide text is at most, in most fonts."""
+    """Return how wide text is at most, in most fonts."""
     return size * sum(_WIDTH_OF.get(character, 0.64 if character < "\u2e80" else 1.0) for character in said)
 
 

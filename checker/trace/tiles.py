@@ -21,7 +21,7 @@ STRONG = {**svg.LINE, "stroke_opacity": 0.85}
 
 
 def drawn(pairs: Pairs, title: str, width: float) -> Panel:
-    """The grid, each visit with its number, and each program's path; below it the same in words."""
+    """Return the grid, each visit with its number, and each program's path; below it the same in words."""
     side = min(LARGEST, HIGHEST / pairs.shape[0], (width - MARGIN) / pairs.shape[1])
     way = words.order(pairs)
     grid = Panel(side * pairs.shape[0] + 36, svg.at(MARGIN, 0, "".join(_grid(pairs, side))))
@@ -31,7 +31,7 @@ def drawn(pairs: Pairs, title: str, width: float) -> Panel:
 
 
 def invitation(other: Beside, width: float) -> Panel:
-    """What to solve in order to see something here."""
+    """Return what to solve in order to see something here."""
     frame = svg.boxes([(0, 0, HIGHEST, HIGHEST)], stroke_dasharray="4 4", **svg.LINE)
     sentences = f"{other.title} visits tiles in another order.", f"Solve puzzle {other.puzzle}, and you see yours here."
     lines = [line for sentence in sentences for line in svg.wrapped(said(sentence), HIGHEST - 16)]
@@ -70,7 +70,7 @@ def _tile(number: int, block: int, extent: int) -> str:
 
 
 def _skipped(x: float, y: float, width: float, height: float, labels: Sequence[str]) -> str:
-    """A tile that is hatched above and below its labels."""
+    """Return a tile that is hatched above and below its labels."""
     edge = (height - 15 * len(labels)) / 2
     middles = (y + edge + 15 * (n + 0.5) for n in range(len(labels)))
     marks = (svg.text(x + width / 2, m, label, SMALL, "middle") for m, label in zip(middles, labels, strict=True))
@@ -103,7 +103,7 @@ def _way(visits: Sequence[Visit], side: float, radius: float, *, several: bool) 
 
 
 def _numbers(pairs: Pairs, side: float, radius: float) -> Iterator[str]:
-    """The first visits to each pair, in a circle, or in something longer for many."""
+    """Yield the first visits to each pair, in a circle, or in something longer for many."""
     of_pair: dict[tuple[int, int], list[int]] = {}
     for v in pairs.visits:
         of_pair.setdefault((v.query_tile, v.key_tile), []).append(v.number)

@@ -42,7 +42,7 @@ class _Run(NamedTuple):
 
 
 def drawn(launch: Recorded, width: float) -> Panel:
-    """One band per tensor, tiles downwards; steps to the right, one program after the other."""
+    """Return one band per tensor, tiles downwards; steps to the right, one program after the other."""
     sections = list(_sections(launch.programs, width - MARGIN))
     labels = [svg.wrapped(_label(s.program), s.room, SMALL, most=3) for s in sections]
     written = [svg.paragraph(lines, SMALL, "middle", fill_opacity=svg.FAINT) for lines in labels]
@@ -103,7 +103,7 @@ def _band(band: Band, sections: Sequence[_Section], most: int) -> Panel:
 
 
 def _runs(band: Band, touched: Sequence[tuple[int, int]], most: int) -> list[_Run]:
-    """All tiles; of many those that are touched, and each is lower if these are many, too."""
+    """Return all tiles; of many those that are touched, and each is lower if these are many, too."""
     tiles = band.extent / band.block
     if tiles <= most:
         return [_Run(0, tiles, TILE * max(1.0, 1 / tiles), 0)]
@@ -117,7 +117,9 @@ def _runs(band: Band, touched: Sequence[tuple[int, int]], most: int) -> list[_Ru
 
 
 def _boxes(band: Band, section: _Section, runs: Sequence[_Run], *, store: bool) -> Iterator[Box]:
-    """Every access: the whole width of its step, or a half if the tensor is both loaded (left) and stored (right)."""
+    """Yield every access: the whole width of its step, or a half if the tensor is both loaded (left) and stored
+    (right).
+    """
     of_band = [touch for touch in section.program.touches if touch.tensor == band.tensor]
     both = len({touch.store for touch in of_band}) > 1
     left, width = (0.51 if store else 0.06, 0.43) if both else (0.06, 0.88)

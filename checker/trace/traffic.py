@@ -12,7 +12,7 @@ LABELS, SAID = 84.0, 96.0  # left of the bars, and right of the longest
 
 
 def drawn(launch: Recorded, width: float) -> Panel:
-    """How often elements are moved on average, and how often is enough: as in the report, of this launch."""
+    """Return how often elements are moved on average, and how often is enough: as in the report, of this launch."""
     bars = list(words.bars(launch.traffic))
     scale = (width - LABELS - SAID) / max((max(done, most) for _, _, done, most in bars), default=1.0)
     marks = svg.path(svg.line((LABELS, 0), (LABELS, len(bars) * PITCH)), **svg.LINE)

@@ -13,7 +13,7 @@ DOTS_PER_INCH = 110
 
 
 def figure(training: Training) -> Figure:
-    """The picture, not yet written anywhere."""
+    """Return the picture, not yet written anywhere."""
     made = Figure(figsize=(9, 5), layout="constrained", facecolor="white")
     axes = made.subplots()
     steps = range(1, training.steps + 1)
@@ -29,7 +29,7 @@ def figure(training: Training) -> Figure:
 
 
 def png(training: Training) -> bytes:
-    """The picture as PNG."""
+    """Return the picture as PNG."""
     buffer = io.BytesIO()
     figure(training).savefig(buffer, dpi=DOTS_PER_INCH, format="png")
     return buffer.getvalue()

@@ -18,7 +18,7 @@ NOT_IMPORTED = "checker.notebook"  # what checks, draws and trains
 
 
 def definitions(submission: Submission) -> dict[str, Any]:
-    """The names that a submission defines. Misuse names the line that keeps it from that."""
+    """Return the names that a submission defines. Misuse names the line that keeps it from that."""
     try:
         statements = module_of(submission, [Kernel(name, (), ()) for name in NEEDED]).statements
     except NotASubmission as error:
@@ -41,7 +41,7 @@ def definitions(submission: Submission) -> dict[str, Any]:
 
 
 def _defines(statement: ast.stmt) -> bool:
-    """Whether a statement only gives names to things; an import of what checks and trains does more."""
+    """Return whether a statement only gives names to things; an import of what checks and trains does more."""
     match statement:
         case ast.Import(names=names):
             return not any(_not_imported(alias.name) for alias in names)
@@ -61,7 +61,7 @@ def _not_imported(name: str) -> bool:
 
 
 def _is_plain(value: ast.expr) -> bool:
-    """Whether it is a constant, or a collection or arithmetic of constants."""
+    """Return whether it is a constant, or a collection or arithmetic of constants."""
     try:
         ast.literal_eval(value)
     except (ValueError, TypeError, SyntaxError):

@@ -86,7 +86,7 @@ class _Missing:
 
 @cache
 def kernels_of(puzzle_id: str, submission: Submission) -> dict[str, Any]:
-    """The kernels of a submission by name, ready to launch. Raises NoKernel."""
+    """Return the kernels of a submission by name, ready to launch. Raises NoKernel."""
     asked = catalog.load(puzzle_id).kernels
     try:
         program, problems = program_of(submission, asked)
@@ -109,14 +109,14 @@ def kernels_of(puzzle_id: str, submission: Submission) -> dict[str, Any]:
 
 @cache
 def _folder() -> str:
-    """Where the kernels' files lie until this process ends: Triton reads the text of a kernel from its file."""
+    """Return where the kernels' files lie until this process ends: Triton reads the text of a kernel from its file."""
     folder = TemporaryDirectory(prefix="flash-puzzles-train-")
     atexit.register(folder.cleanup)
     return folder.name
 
 
 def _imported(path: Path) -> ModuleType:
-    """The module in a file. A program has no imports of its own, so that its lines keep their numbers."""
+    """Return the module in a file. A program has no imports of its own, so that its lines keep their numbers."""
     spec = spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None
     module = module_from_spec(spec)

@@ -78,7 +78,9 @@ def half_precision(size: Size) -> AbstractContextManager[Any]:
 
 
 def model_with(names: Mapping[str, Any], attention: Attention, corpus: Corpus) -> Trained:
-    """The learner's GPT with an attention, which has no weights of its own: it always begins with the same ones."""
+    """Return the learner's GPT with an attention, which has no weights of its own: it always begins
+    with the same ones.
+    """
     size = corpus.size
     torch.manual_seed(SEED)
     model = names["GPT"](len(corpus.characters), size.context, size.width, size.heads, size.layers, attention)

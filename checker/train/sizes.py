@@ -33,7 +33,7 @@ class Size:
         return self.sequences * self.context
 
     def rate_at(self, step: int) -> float:
-        """The learning rate of a step, counted from 0."""
+        """Return the learning rate of a step, counted from 0."""
         if not self.warm_up:
             return self.rate
         if step < self.warm_up:
@@ -52,12 +52,14 @@ SIZES = {size.device: size for size in (CPU, GPU)}
 
 
 def text_for(device: str, root: Path = places.ROOT) -> str:
-    """What the model learns from: the lessons on a CPU, Shakespeare's plays on a GPU."""
+    """Return what the model learns from: the lessons on a CPU, Shakespeare's plays on a GPU."""
     return lessons(root) if device == "cpu" else Path(__file__).with_name("shakespeare.txt").read_text(encoding="utf-8")
 
 
 def lessons(root: Path = places.ROOT) -> str:
-    """The prose of the lessons: the Markdown cells of the puzzles' files, without what is drawn or code in them."""
+    """Return the prose of the lessons: the Markdown cells of the puzzles' files, without what is
+    drawn or code in them.
+    """
     found = []
     for puzzle_id in RUNGS:
         try:

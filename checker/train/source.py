@@ -19,14 +19,14 @@ def running(filename: str, submission: Submission) -> None:
 
 
 def at(submission: Submission, line: int) -> str:
-    """A line of a submission's text as its author finds it."""
+    """Return a line of a submission's text as its author finds it."""
     cell, line = submission.place(line)
     name = Path(submission.name).name
     return f"{name}, line {line}" if cell is None else f"{name}, cell {cell}, line {line}"
 
 
 def sentence_on(error: BaseException) -> str:
-    """What was raised, in a sentence that names the line of the learner's text if one was running."""
+    """Return what was raised, in a sentence that names the line of the learner's text if one was running."""
     if os.environ.get(TRACEBACK_VARIABLE):
         traceback.print_exception(error)
     chain = [error]
@@ -38,7 +38,7 @@ def sentence_on(error: BaseException) -> str:
 
 
 def _places(error: BaseException) -> Iterator[str]:
-    """The lines of the learner's text that were running when this was raised, the innermost first."""
+    """Yield the lines of the learner's text that were running when this was raised, the innermost first."""
     if isinstance(error, SyntaxError) and error.filename in _RUNNING:
         yield at(_RUNNING[error.filename], error.lineno or 1)
     for frame in reversed(traceback.extract_tb(error.__traceback__)):

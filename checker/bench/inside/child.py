@@ -80,7 +80,7 @@ def _gpu() -> dict[str, Any]:
 
 
 def _loaded(name: str, source: str) -> Form:
-    """A submission's kernels, from the syntax tree that was linted; Triton wants the text in a file too."""
+    """Return a submission's kernels, from the syntax tree that was linted; Triton wants the text in a file too."""
     path = f"{os.getcwd()}/{name.replace(' ', '_').replace(os.sep, '_')}.py"
     with open(path, "w", encoding="utf-8", newline="") as file:
         file.write(source)
@@ -140,7 +140,7 @@ def _matrix() -> float:
 def _timed(
     size: Size, forms: dict[str, Form], own: dict[str, str], milliseconds: int, doing: Callable[[str], None]
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """Every form and every peer at one size, alternately: whatever the GPU's clocks do, they do to all.
+    """Return every form and every peer at one size, alternately: whatever the GPU's clocks do, they do to all.
 
     The fields of each timing, and what could not be timed, with the reason.
     """
@@ -198,7 +198,9 @@ class _Wrong(Exception):
 
 
 def _fastest(form: Form, size: Size, tensors: Tensors, right: Tensors) -> tuple[Run, str]:
-    """What launches all kernels of one form, each with its fastest parameters, and these; checked before timed."""
+    """Return what launches all kernels of one form, each with its fastest parameters, and these;
+    checked before timed.
+    """
     runs, tunings = [], []
     for launches in size["kernels"]:
         tried: list[tuple[float, Run, str]] = []
@@ -221,7 +223,7 @@ def _fastest(form: Form, size: Size, tensors: Tensors, right: Tensors) -> tuple[
 
 
 def _by_itself(path: str, size: Size, tensors: Tensors, right: Tensors) -> Run:
-    """What calls the `launch` of a file of ours, with those arguments of the kernels that it names; checked.
+    """Return what calls the `launch` of a file of ours, with those arguments of the kernels that it names; checked.
 
     It raises ValueError if this GPU or this size is none for it, and cannot be imported where Triton lacks what it
     is written in.
@@ -243,7 +245,7 @@ def _by_itself(path: str, size: Size, tensors: Tensors, right: Tensors) -> Run:
 
 
 def _launcher(form: Form, launch: Launch, tensors: Tensors, *, only_compile: bool = False) -> Run:
-    """What launches a kernel once, or only compiles it."""
+    """Return what launches a kernel once, or only compiles it."""
     kernel, grid = form[launch["kernel"]], tuple(launch["grid"])
     arguments: dict[str, Any] = {name: _argument(name, tensor, tensors) for name, tensor in launch["tensors"].items()}
     arguments |= launch["scalars"] | launch["constexprs"]
@@ -254,7 +256,9 @@ def _launcher(form: Form, launch: Launch, tensors: Tensors, *, only_compile: boo
 
 
 def _argument(name: str, tensor: Tensor, tensors: Tensors) -> torch.Tensor:
-    """A tensor that all launches share; or scratch of this one alone: another grid could not read what it leaves."""
+    """Return a tensor that all launches share; or scratch of this one alone: another grid could not read what it
+    leaves.
+    """
     return _empty(tensor, tensor["shape"]).zero_() if tensor["scratch"] else tensors[name]
 
 

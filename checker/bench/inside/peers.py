@@ -45,7 +45,7 @@ class Work:
     at_once: bool = False  # every row of the output needs all of all inputs: the reference makes all of it
 
     def run(self, function: Function, t: Tensors) -> Run:
-        """What calls a function with some tensors, or its gradient."""
+        """Return what calls a function with some tensors, or its gradient."""
         inputs = [t[name].detach() for name in self.inputs]
         if not self.backward:
             return lambda: function(*inputs)
@@ -132,7 +132,7 @@ def _factors(t: Tensors, scalars: Mapping[str, float], head: int) -> torch.Tenso
 
 
 def _with_factors(inputs: list[torch.Tensor], z: torch.Tensor) -> torch.Tensor:
-    """One head of attention whose weights are multiplied by Z."""
+    """Return one head of attention whose weights are multiplied by Z."""
     q, k, v = inputs
     return (torch.softmax(q @ k.T * q.shape[-1] ** -0.5, dim=-1) * z) @ v
 
@@ -169,7 +169,7 @@ def _attention(*outputs: str, causal: bool, backward: bool = False) -> Work:
 
 
 def _efficient(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
-    """The one kernel of SDPA that takes a bias: as a mask that is added, of full size, but not in memory."""
+    """Return the one kernel of SDPA that takes a bias: as a mask that is added, of full size, but not in memory."""
     mask = bias[None].expand(1, len(q), q.shape[1], k.shape[1])
     return _sdpa(q, k, v, SDPBackend.EFFICIENT_ATTENTION, attn_mask=mask)
 
@@ -213,7 +213,7 @@ def _bias_gradient(
     lse: torch.Tensor,
     delta: torch.Tensor,
 ) -> torch.Tensor:
-    """The sum of dS over the heads, one head after the other."""
+    """Return the sum of dS over the heads, one head after the other."""
     total = torch.zeros(bias.shape, dtype=torch.float32, device=bias.device)
     for head in range(len(q)):
         s = (q[head] @ k[head].T).float() * q.shape[-1] ** -0.5 + bias

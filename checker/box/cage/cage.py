@@ -83,7 +83,7 @@ class Cage:
         return child
 
     def _wrapped(self, shown: View, rules: int, tell: int) -> list[str]:
-        """What stands before the command that runs inside."""
+        """Return what stands before the command that runs inside."""
         command = [self.bwrap, *_APART, *_CLOSED, *shown.arguments, "--seccomp", str(rules), "--info-fd", str(tell)]
         if self.slot is None:
             return [*command, "--unshare-user", "--disable-userns", "--"]
@@ -107,7 +107,7 @@ class Cage:
 
 
 def claim() -> Cage:
-    """A cage of the one tier that this user can have; NoCage if it does not hold here."""
+    """Return a cage of the one tier that this user can have; NoCage if it does not hold here."""
     bwrap = shutil.which("bwrap")
     if bwrap is None:
         raise NoCage("bubblewrap is not installed (the package is called bubblewrap).")
@@ -132,7 +132,7 @@ def claim() -> Cage:
 
 @cache
 def held() -> Cage:
-    """One cage for all that this process checks. Raises NoCage."""
+    """Return one cage for all that this process checks. Raises NoCage."""
     cage = claim()
     atexit.register(cage.close)
     return cage
@@ -173,7 +173,7 @@ def _prove(cage: Cage) -> None:
 
 
 def _holes(cage: Cage, facts: dict[str, Any]) -> Iterator[str]:
-    """What the probe found open."""
+    """Yield what the probe found open."""
     if facts["uid"] != (cage.slot.uid if cage.slot else os.getuid()):
         yield f"its user is {facts['uid']}"
     for name in ("capabilities", "new namespaces"):

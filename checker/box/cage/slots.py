@@ -36,7 +36,7 @@ class Slot:
 
 
 def claim() -> Slot:
-    """The first free slot. Needs root."""
+    """Return the first free slot. Needs root."""
     folder = _folder()
     taken = _users_of_processes() | {entry.pw_uid for entry in pwd.getpwall()}
     for uid in range(FIRST_USER, FIRST_USER + SLOTS):
@@ -53,7 +53,7 @@ def claim() -> Slot:
 
 
 def _folder() -> Path:
-    """The folder of locks, which is root's alone."""
+    """Return the folder of locks, which is root's alone."""
     place = next((place for place in _PLACES if os.access(place, os.W_OK)), None)
     if place is None:
         raise NoSlot("Neither /run nor /tmp can be written to, where graders agree on who uses which user.")

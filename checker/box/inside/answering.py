@@ -132,7 +132,7 @@ def _answer_of_pytorch(stream: BinaryIO, pytorch: Any, asked: Asked) -> bool:
 
 
 def _ended(answer: dict[str, Any]) -> bool:
-    """Whether a launch has done too much. Then others would, too: the pass ends with it."""
+    """Return whether a launch has done too much. Then others would, too: the pass ends with it."""
     return answer["error"] is not None and answer["error"]["type"] == TOO_MUCH_WORK
 
 
@@ -151,7 +151,9 @@ def launched(asked: Asked, poison: float) -> tuple[dict[str, Any], Memory, Seque
 
 
 def _backwards(asked: Asked) -> Asked:
-    """The launch with the values of each tensor in reverse: what it leaves in scratch is wrong for the next one."""
+    """Return the launch with the values of each tensor in reverse: what it leaves in scratch is
+    wrong for the next one.
+    """
     tensors = {
         name: argument if argument.scratch else replace(argument, values=np.flip(argument.values))
         for name, argument in asked.launch.tensors.items()
@@ -162,7 +164,7 @@ def _backwards(asked: Asked) -> Asked:
 def _once(
     asked: Asked, poison: float, scratch: dict[str, npt.NDArray[Any]]
 ) -> tuple[dict[str, Any], Memory, Sequence[bytes]]:
-    """One launch; `scratch` is what the launch before has left in tensors of that kind."""
+    """Return one launch; `scratch` is what the launch before has left in tensors of that kind."""
     from checker.box.inside import interpreter
 
     launch = asked.launch
@@ -206,7 +208,7 @@ def _once(
 
 
 def _root(error: BaseException) -> BaseException:
-    """What was raised first: Triton wraps the errors of device functions once per call."""
+    """Return what was raised first: Triton wraps the errors of device functions once per call."""
     while error.__cause__ is not None:
         error = error.__cause__
     return error

@@ -91,7 +91,7 @@ def _product(plain: Any, builder: Any, left: Any, right: Any, accumulator: Any, 
 
 
 def _in_tf32(factor: Any) -> Any:
-    """What a tensor core reads of fp32: the upper 19 bits."""
+    """Return what a tensor core reads of fp32: the upper 19 bits."""
     if factor.data.dtype != np.float32 or is_bf16(factor.dtype):
         return factor
     bits = np.ascontiguousarray(factor.data).view(np.uint32) >> TF32_BITS << TF32_BITS
@@ -136,7 +136,7 @@ class OrderMatters(ValueError):
 
 
 def _much_alike(one: Any, other: Any) -> bool:
-    """Whether two tensors differ by no more than roundings."""
+    """Return whether two tensors differ by no more than roundings."""
     first, second = one.handle.data, other.handle.data
     return np.allclose(first, second, 0.01 if first.dtype.kind == "f" else 0, 1e-6, equal_nan=True)
 

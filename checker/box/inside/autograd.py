@@ -97,14 +97,14 @@ def load_kernels(path: str, source: str, names: Iterable[str]) -> dict[str, Any]
 
 
 def _is_plain(value: Any) -> bool:
-    """A number, a shape or the like."""
+    """Return a number, a shape or the like."""
     if isinstance(value, tuple | list):
         return all(map(_is_plain, value))
     return value is None or isinstance(value, bool | int | float | str | torch.dtype | torch.device)
 
 
 def called(loaded: list[tuple[Any, int]], launch: Launch) -> functions.Answer:
-    """What came of one call: forward, and maybe back."""
+    """Return what came of one call: forward, and maybe back."""
     running.entered.clear()
     running.launched.clear()
     launching.records.clear()

@@ -17,7 +17,7 @@ BITS = 16  # of fp32 that bf16 does not have
 
 
 def rounded(values: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
-    """The nearest numbers that bf16 can hold, as fp32; NaN stays NaN."""
+    """Return the nearest numbers that bf16 can hold, as fp32; NaN stays NaN."""
     exact = np.ascontiguousarray(values, np.float32)
     bits = exact.view(np.uint32)
     nearest = (bits + (0x7FFF + ((bits >> BITS) & 1))) & np.uint32(0xFFFF0000)
@@ -25,7 +25,7 @@ def rounded(values: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
 
 
 def is_bf16(kind: Any) -> bool:
-    """Whether elements of a type are bf16; pointers to such are not."""
+    """Return whether elements of a type are bf16; pointers to such are not."""
     return bool(kind.scalar.name == "bf16")
 
 
@@ -35,14 +35,14 @@ def type_of(plain: Any, kind: Any) -> Any:
 
 
 def converted(plain: Any, builder: Any, source: Any, kind: Any, *how: Any) -> Any:
-    """A conversion from or to bf16."""
+    """Return a conversion from or to bf16."""
     if not (is_bf16(source.dtype) or is_bf16(kind)):
         return plain(builder, source, kind, *how)
     return interpreter.TensorHandle(source.data.astype(interpreter._get_np_dtype(kind)), kind.scalar)
 
 
 def same_bits(plain: Any, builder: Any, source: Any, kind: Any) -> Any:
-    """The same bits as another type: those of bf16 are the upper half of fp32's."""
+    """Return the same bits as another type: those of bf16 are the upper half of fp32's."""
     if is_bf16(source.dtype):
         upper = np.ascontiguousarray(source.data).view(np.uint32) >> BITS
         return interpreter.TensorHandle(upper.astype(np.uint16).view(interpreter._get_np_dtype(kind)), kind.scalar)
@@ -53,7 +53,7 @@ def same_bits(plain: Any, builder: Any, source: Any, kind: Any) -> Any:
 
 
 def constant(builder: Any, value: float) -> Any:
-    """A number of this type, which Triton's interpreter cannot make."""
+    """Return a number of this type, which Triton's interpreter cannot make."""
     return interpreter.TensorHandle(np.array([value], np.float32), tl.bfloat16)
 
 

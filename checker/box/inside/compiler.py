@@ -66,14 +66,14 @@ def _ask_version(target: str) -> None:
 
 
 def _assembler(target: str) -> Any:
-    """The ptxas that Triton would use: it has more than one."""
+    """Return the ptxas that Triton would use: it has more than one."""
     from triton.backends.nvidia.compiler import get_ptxas
 
     return get_ptxas(int(target.removeprefix("sm_")))
 
 
 def _answers(source: str, jobs: list[dict[str, Any]], path: str, complaints: int) -> Iterator[bytes]:
-    """A frame for each job."""
+    """Yield a frame for each job."""
     try:
         kernel = executed(source, path)[jobs[0]["kernel"]]
     except BaseException as error:
@@ -103,7 +103,7 @@ def _fitted(kernel: Any, job: dict[str, Any]) -> tuple[tuple[dict[str, str], dic
 
 
 def _alone(kernel: Any, job: dict[str, Any]) -> int | None:
-    """The first of a failed job's `simpler` ones that fails as well; None if no part does so alone."""
+    """Return the first of a failed job's `simpler` ones that fails as well; None if no part does so alone."""
     for number, part in enumerate(job["simpler"]):
         try:
             lowered(kernel, part)
@@ -113,7 +113,7 @@ def _alone(kernel: Any, job: dict[str, Any]) -> int | None:
 
 
 def _said(complaints: int) -> str:
-    """What the compiler's passes have written since they were asked last."""
+    """Return what the compiler's passes have written since they were asked last."""
     try:
         return os.read(complaints, 1 << 16).decode(errors="replace")
     except BlockingIOError:

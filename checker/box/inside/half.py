@@ -31,7 +31,7 @@ MARKS = {"sums": 0, "rounded": 0, "bf16": False}  # of values that nothing is kn
 
 
 def _is_half(handle: Any) -> bool:
-    """Whether a value is fp16, or bf16, which is fp32 in NumPy."""
+    """Return whether a value is fp16, or bf16, which is fp32 in NumPy."""
     return bool(handle.data.dtype.char == "e" or handle.bf16)
 
 
@@ -145,7 +145,7 @@ def summed(result: Any, block: Any) -> None:
 
 
 def largest(plain: Any, reduction: Any, blocks: Any, *how: Any, **named: Any) -> Any:
-    """What was rounded stays so in a maximum."""
+    """Return what was rounded stays so in a maximum."""
     result = plain(reduction, blocks, *how, **named)
     of = blocks[0] if isinstance(blocks, tuple) else blocks
     if of.handle.rounded and not isinstance(result, tuple):

@@ -136,7 +136,7 @@ def limit(limits: Mapping[str, int], *, filtered: bool) -> None:
 
 
 def written(source: str) -> str:
-    """The path of a submission's text, for the compiler. It is whole at any time: runners write the same one."""
+    """Return the path of a submission's text, for the compiler. It is whole at any time: runners write the same one."""
     path = f"{os.getcwd()}/submission.py"
     with open(f"{path}-{os.getpid()}", "w", encoding="utf-8", newline="") as file:
         file.write(source)

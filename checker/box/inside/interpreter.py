@@ -47,14 +47,14 @@ class Asserts(ast.NodeTransformer):
     """Make of `assert` what the compiler makes of it: tl.device_assert, which takes blocks as well."""
 
     def visit_Assert(self, node: ast.Assert) -> ast.Expr:
-        """One statement."""
+        """Return one statement."""
         function = ast.Attribute(ast.Name("tl", ast.Load()), "device_assert", ast.Load())
         call = ast.Call(function, [node.test, *([node.msg] if node.msg is not None else [])], [])
         return ast.copy_location(ast.Expr(call), node)
 
 
 def load_kernels(path: str, source: str, names: Iterable[str]) -> dict[str, Any]:
-    """The kernels `names` of the submission, ready to launch. `path` names the source in tracebacks.
+    """Return the kernels `names` of the submission, ready to launch. `path` names the source in tracebacks.
 
     Triton would look for a function's text again, by its first line that seems to begin with `def`,
     and so run something else than what was linted. Here the syntax tree itself is rewritten, and
@@ -84,20 +84,22 @@ def load_kernels(path: str, source: str, names: Iterable[str]) -> dict[str, Any]
 
 
 def pointer(tensor: BoxTensor, element: int = 0) -> Any:
-    """The kernel argument that points at an element of `tensor`, counted along the address range: at the first one."""
+    """Return the kernel argument that points at an element of `tensor`, counted along the address range: at the first
+    one.
+    """
     kind = tl.pointer_type(tl.bfloat16 if tensor.bf16 else _POINTEES[tensor.values.dtype.name])
     address = tensor.base + element * tensor.itemsize
     return tl.tensor(interpreter.TensorHandle(np.array([address], np.uint64), kind), kind)
 
 
 def scalar(value: float, dtype: str) -> Any:
-    """The kernel argument that holds a run-time number (`int32`, `int64` or `float32`)."""
+    """Return the kernel argument that holds a run-time number (`int32`, `int64` or `float32`)."""
     numpy_type, kind = _SCALARS[dtype]
     return tl.tensor(interpreter.TensorHandle(np.array([value], numpy_type), kind), kind)
 
 
 def held(memory: Memory, value: Any) -> Value:
-    """What a name of a kernel holds, as data; of pointers the offsets from their tensor's first element."""
+    """Return what a name of a kernel holds, as data; of pointers the offsets from their tensor's first element."""
     if not isinstance(value, tl.tensor):
         return other(value.value if isinstance(value, tl.constexpr) else value)
     numbers = np.asarray(value.handle.data).reshape([int(side) for side in value.shape])
@@ -170,5 +172,5 @@ def running_position() -> tuple[int, int]:
 
 
 def program_now() -> int:
-    """The program that ran last."""
+    """Return the program that ran last."""
     return running.program

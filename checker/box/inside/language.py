@@ -33,20 +33,22 @@ class BlockAsCondition(TypeError):
 
 
 def truth(tensor: Any) -> bool:
-    """Whether a run-time condition holds."""
+    """Return whether a run-time condition holds."""
     if tensor.handle.data.size != 1:
         raise BlockAsCondition(tensor.handle.data.shape)
     return bool(tensor.handle.data.squeeze())
 
 
 def rewritten(functions: ast.Module) -> ast.Module:
-    """A submission's functions, with calls of what is below in place of the forms that Python reads otherwise."""
+    """Return a submission's functions, with calls of what is below in place of the forms that
+    Python reads otherwise.
+    """
     tree: ast.Module = _Rewriter().visit(functions)
     return tree
 
 
 def names() -> dict[str, Any]:
-    """What rewritten functions call, to be put among their globals."""
+    """Return what rewritten functions call, to be put among their globals."""
     return {
         _ENDS_AND: partial(_ends, False),
         _ENDS_OR: partial(_ends, True),
@@ -105,7 +107,7 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     def _of_python(self, node: ast.AST) -> ast.AST:
-        """What has names of its own does not compile, and stays what it is in Python."""
+        """Return what has names of its own does not compile, and stays what it is in Python."""
         return node
 
     visit_Lambda = visit_ClassDef = visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _of_python
@@ -125,14 +127,14 @@ def _left(place: ast.expr) -> ast.expr:
 
 
 def _plain(value: Any) -> Any:
-    """A constexpr's value. On the interpreter one that was combined with a tensor holds a tensor."""
+    """Return a constexpr's value. On the interpreter one that was combined with a tensor holds a tensor."""
     while isinstance(value, tl.constexpr):
         value = value.value
     return value
 
 
 def _ends(deciding: bool, side: Any) -> bool:
-    """Whether the compiler knows a side, and it decides: a false one an `and`, a true one an `or`."""
+    """Return whether the compiler knows a side, and it decides: a false one an `and`, a true one an `or`."""
     side = _plain(side)
     return not isinstance(side, tl.tensor) and bool(side) is deciding
 
@@ -151,20 +153,20 @@ def _not(value: Any) -> Any:
 
 
 def _holds(condition: Any) -> bool:
-    """Whether the condition of `a if condition else b` is true."""
+    """Return whether the condition of `a if condition else b` is true."""
     condition = _plain(condition)
     return truth(condition) if isinstance(condition, tl.tensor) else bool(condition)
 
 
 def _chosen(condition: Any, value: Any) -> Any:
-    """The side that was computed, as on a GPU only one is: chosen at run time, it is a run-time value."""
+    """Return the side that was computed, as on a GPU only one is: chosen at run time, it is a run-time value."""
     if isinstance(_plain(condition), tl.tensor):
         return interpreter.interpreter_semantic.to_tensor(value, False)
     return value
 
 
 def _unpacked(value: Any) -> Any:
-    """What is assigned to several names."""
+    """Return what is assigned to several names."""
     if isinstance(value, tuple | tl.tuple):
         return tuple(_unpacked(one) for one in value)
     return interpreter.interpreter_semantic.to_tensor(value, False)
@@ -186,7 +188,7 @@ def _bound(value: Any) -> int:
 
 
 def _counted(numbers: range, bounds: tuple[Any, ...]) -> Iterator[Any]:
-    """A scalar tensor for each of `numbers`, of the type to which all bounds are promoted."""
+    """Yield a scalar tensor for each of `numbers`, of the type to which all bounds are promoted."""
     if len(bounds) == 3 and numbers.step < 0 and isinstance(_plain(bounds[2]), tl.tensor):
         raise ValueError("a step that is only known at run time must be positive: write a negative one as a constant")
     semantic = interpreter.interpreter_semantic

@@ -14,7 +14,7 @@ ASSEMBLER = "assembler"  # the text that every target has last: PTX, or AMD's
 
 
 def executed(source: str, path: str) -> dict[str, Any]:
-    """The names that the submission defines, its functions ready for the compiler.
+    """Return the names that the submission defines, its functions ready for the compiler.
 
     Triton would look for a function's text again, by the first line that seems to begin with `def`;
     here it gets the syntax tree that was linted.
@@ -84,14 +84,16 @@ def lowered(kernel: Any, job: dict[str, Any]) -> tuple[dict[str, str], dict[str,
 
 
 def source_of(kernel: Any, job: dict[str, Any]) -> Any:
-    """What Triton's compiler starts from."""
+    """Return what Triton's compiler starts from."""
     from triton.compiler import ASTSource
 
     return ASTSource(kernel, job["signature"], job["constexprs"], _aligned(job))
 
 
 def _aligned(job: dict[str, Any]) -> dict[tuple[int], list[list[Any]]]:
-    """What Triton finds out at a launch: tensors from PyTorch begin at a multiple of 16, and so may integers be."""
+    """Return what Triton finds out at a launch: tensors from PyTorch begin at a multiple of 16, and
+    so may integers be.
+    """
     return {
         (number,): [["tt.divisibility", DIVISOR]]
         for number, (name, kind) in enumerate(job["signature"].items())
@@ -137,7 +139,7 @@ def _complaint(error: BaseException) -> tuple[int, BaseException]:
 
 
 def _is_of_submission(error: BaseException) -> bool:
-    """Whether a complaint is about the submission's text, and not about Triton's own library."""
+    """Return whether a complaint is about the submission's text, and not about Triton's own library."""
     text = getattr(error, "src", None) or ""
     with open(f"{os.getcwd()}/submission.py", encoding="utf-8", newline="") as file:
         return text.strip() in file.read()

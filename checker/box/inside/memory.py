@@ -195,7 +195,7 @@ class Memory:
         mask: npt.NDArray[np.bool_],
         dtype: np.dtype[Any],
     ) -> npt.NDArray[Any]:
-        """The values at `addresses` before each of them became `operation` of itself and of its lane's value.
+        """Return the values at `addresses` before each of them became `operation` of itself and of its lane's value.
 
         Lanes come one after the other; masked ones give 0. It is no traffic, and is not recorded.
         """
@@ -243,7 +243,7 @@ class Memory:
         self.losses[way] = times + 1, program, line
 
     def log(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-        """All records, a row each, and the distinct elements of each, joined."""
+        """Return all records, a row each, and the distinct elements of each, joined."""
         records = list(self.records)
         for (program, line), lanes in self.products.items():
             records.append(Record(PRODUCT, program=program, line=line, detail=lanes))
@@ -287,7 +287,7 @@ class Memory:
     def _translate(
         self, kind: int, addresses: npt.NDArray[np.uint64], dtype: np.dtype[Any], bf16: bool = False
     ) -> tuple[BoxTensor, Ints]:
-        """The one tensor that all `addresses` lie in, and their elements, or RefusedAccess."""
+        """Return the one tensor that all `addresses` lie in, and their elements, or RefusedAccess."""
         where = addresses.view(np.int64)
         slot = int(where[0]) >> ADDRESS_BITS
         if not 1 <= slot <= len(self.tensors):

@@ -30,7 +30,7 @@ class Patch:
     like: Callable[..., Any] | None  # takes as many arguments as Triton's own must; None: it is not called
 
     def fits(self, plain: Any) -> bool:
-        """Whether what stands there takes as many positional arguments."""
+        """Return whether what stands there takes as many positional arguments."""
         if self.like is None:
             return True
         least, most = _counts(plain)
@@ -97,7 +97,9 @@ def _patched_once(patch_lang: Any) -> Any:
 
 
 def _device_function(function: Any, *arguments: Any, **named: Any) -> Any:
-    """A call of one. Triton puts an error at each into the text of another one, quoted: it doubles with each call."""
+    """Return a call of one. Triton puts an error at each into the text of another one, quoted: it doubles with each
+    call.
+    """
     return function.rewrite()(*arguments, **named)
 
 
@@ -126,7 +128,7 @@ def _with_marks(handle: Any) -> Any:
 
 
 def _sides_of_dots(functions: dict[str, Any]) -> dict[str, Any]:
-    """How short the sides of a tl.dot may be: as for NVIDIA."""
+    """Return how short the sides of a tl.dot may be: as for NVIDIA."""
     return functions | {"min_dot_size": lambda lhs, _: (1, 1, 32) if lhs.scalar.primitive_bitwidth == 8 else (1, 1, 16)}
 
 
@@ -247,18 +249,18 @@ def apply(table: Iterable[Group] = TABLE) -> None:
 
 
 def there(path: str, name: str) -> Any:
-    """What stands at a name of an owner; None if nothing does, or only what every object has."""
+    """Return what stands at a name of an owner; None if nothing does, or only what every object has."""
     found = getattr(owner(path), name, None)
     return None if found is getattr(object, name, None) else found
 
 
 def owner(path: str) -> Any:
-    """What stands at a path below `triton`; None if nothing does."""
+    """Return what stands at a path below `triton`; None if nothing does."""
     return reduce(lambda found, name: getattr(found, name, None), path.split("."), triton)
 
 
 def _counts(function: Callable[..., Any]) -> tuple[int, float]:
-    """How many positional arguments a function must get, and how many it may get."""
+    """Return how many positional arguments a function must get, and how many it may get."""
     parameters = signature(function).parameters.values()
     named = [p for p in parameters if p.kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)]
     more = any(p.kind is Parameter.VAR_POSITIONAL for p in parameters)

@@ -67,12 +67,12 @@ def _axes(input: Any, values: Any, name: str) -> Iterator[tuple[Ints, int, int]]
 
 
 def _broken(elements: Ints, step: int) -> npt.NDArray[np.bool_]:
-    """Which elements but the first of their axis are not `step` more than the one before."""
+    """Return which elements but the first of their axis are not `step` more than the one before."""
     return np.asarray(elements[..., 1:] - elements[..., :-1] != step)
 
 
 def _run(elements: Ints, step: int) -> int:
-    """How many numbers follow one another in all groups: a power of two, as an extent is."""
+    """Return how many numbers follow one another in all groups: a power of two, as an extent is."""
     places = np.unique(np.nonzero(_broken(elements, step))[-1]) + 1
     together = math.gcd(elements.shape[-1], *places.tolist())
     return together & -together

@@ -34,7 +34,7 @@ class Body:
 
 
 def bodies(functions: Sequence[ast.FunctionDef]) -> list[Body]:
-    """All bodies of some functions, in the order of their numbers."""
+    """Return all bodies of some functions, in the order of their numbers."""
     found: list[Body] = []
     for function in functions:
         found += _bodies(len(found), function, function, function.body, None)
@@ -48,7 +48,7 @@ def _bodies(
     statements: list[ast.stmt],
     parent: Body | None,
 ) -> Iterator[Body]:
-    """The body that a list of statements begins with, then those inside it, numbered from `number`."""
+    """Yield the body that a list of statements begins with, then those inside it, numbered from `number`."""
     body = Body(number, parent, owner, function, statements, 0)
     yield body
     number += 1
@@ -66,7 +66,7 @@ def _bodies(
 
 
 def may_return(statement: ast.stmt) -> bool:
-    """Whether this is an `if` or a loop with a return in it: then what follows is not always entered."""
+    """Return whether this is an `if` or a loop with a return in it: then what follows is not always entered."""
     return isinstance(statement, Branching) and any(
         isinstance(one, ast.Return) or may_return(one) for one in (*statement.body, *statement.orelse)
     )

@@ -87,7 +87,7 @@ def checked(plain: Any) -> Any:
 
 
 def expanded(plain: Any) -> Any:
-    """A block with one more axis, of extent 1."""
+    """Return a block with one more axis, of extent 1."""
     known: dict[tuple[str, int], Any] = {}
 
     def expand_dims(self: Any, input: Any, axis: Any) -> Any:
@@ -103,7 +103,9 @@ def expanded(plain: Any) -> Any:
 
 
 def handle(plain: Any) -> Any:
-    """A handle, which is counted: an operation makes one. That its numbers fit its type is looked at once for each."""
+    """Return a handle, which is counted: an operation makes one. That its numbers fit its type is looked at once for
+    each.
+    """
     fit: set[tuple[int, str]] = set()
 
     def __init__(self: Any, data: Any, dtype: Any, *attr: Any) -> None:
@@ -120,7 +122,7 @@ def handle(plain: Any) -> Any:
 
 
 def broadcast_tile(plain: Any) -> Any:
-    """A tile's numbers, broadcast: to copy them takes less time than NumPy takes for a view."""
+    """Return a tile's numbers, broadcast: to copy them takes less time than NumPy takes for a view."""
 
     def create_broadcast(self: Any, arg: Any, shape: Any) -> Any:
         numbers = np.empty(shape, arg.data.dtype)
@@ -131,7 +133,7 @@ def broadcast_tile(plain: Any) -> Any:
 
 
 def expanded_tile(plain: Any) -> Any:
-    """A tile's numbers with one more axis."""
+    """Return a tile's numbers with one more axis."""
 
     def create_expand_dims(self: Any, arg: Any, axis: Any) -> Any:
         if type(axis) is not int or not 0 <= axis <= arg.data.ndim:
@@ -155,7 +157,9 @@ def with_element_ty(plain: Any) -> Any:
 
 
 def block_type(plain: Any) -> Any:
-    """A block's type, from an element's and extents; what is no list of whole numbers is Triton's to complain of."""
+    """Return a block's type, from an element's and extents; what is no list of whole numbers is Triton's to complain
+    of.
+    """
     known: dict[tuple[Any, ...], dict[str, Any]] = {}
 
     def __init__(self: Any, element_ty: Any, shape: Any) -> None:

@@ -28,7 +28,7 @@ class _Running:
         work.spend(OPERATION)
 
     def counted(self, items: Iterable[Any]) -> Iterator[Any]:
-        """The items of a comprehension, each counted. Raises TooMuchWork."""
+        """Yield the items of a comprehension, each counted. Raises TooMuchWork."""
         for item in items:
             work.spend(OPERATION)
             yield item

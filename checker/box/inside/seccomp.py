@@ -100,7 +100,7 @@ _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER = 38, 22, 2
 
 
 def program(machine: str) -> bytes:
-    """The filter as an array of `struct sock_filter` for `machine` (`x86_64` or `aarch64`)."""
+    """Return the filter as an array of `struct sock_filter` for `machine` (`x86_64` or `aarch64`)."""
     column, rules = _COLUMN[machine], _beginning(machine)
     for numbers in ALLOWED.values():
         if (number := numbers[column]) is not None:
@@ -123,7 +123,7 @@ def program(machine: str) -> bytes:
 
 
 def cage_program(machine: str) -> bytes:
-    """The looser filter, for everything that runs in a cage on `machine`: what is on the list fails."""
+    """Return the looser filter, for everything that runs in a cage on `machine`: what is on the list fails."""
     column, rules = _COLUMN[machine], _beginning(machine)
     for table, answer in ((DENIED, _EPERM), (ABSENT, _ENOSYS)):
         for numbers in table.values():
@@ -142,7 +142,7 @@ def cage_program(machine: str) -> bytes:
 
 
 def _beginning(machine: str) -> list[tuple[int, int, int, int]]:
-    """The rules that every filter begins with: only this machine's own calls, and its number loaded."""
+    """Return the rules that every filter begins with: only this machine's own calls, and its number loaded."""
     rules = [
         (_LOAD, 0, 0, _ARCH),
         (_EQUAL, 1, 0, _AUDIT_ARCH[machine]),
@@ -159,7 +159,7 @@ def _packed(rules: list[tuple[int, int, int, int]]) -> bytes:
 
 
 def available() -> bool:
-    """Whether this machine is one the filter is written for and its kernel has seccomp filters."""
+    """Return whether this machine is one the filter is written for and its kernel has seccomp filters."""
     return platform.machine() in _AUDIT_ARCH and Path("/proc/sys/kernel/seccomp/actions_avail").exists()
 
 

@@ -138,7 +138,9 @@ class Recorder:
         self._steps.append(Step(running.program, one.line, name, one.depth, changed, tuple(accesses)))
 
     def _place(self, value: Any, same: bool) -> int:
-        """The place of what a name holds among the values. `same`: it held the same object before; -1: as it was."""
+        """Return the place of what a name holds among the values. `same`: it held the same object before; -1: as it
+        was.
+        """
         known = self._known.get(id(value))
         if known is not None and not _may_change(value):
             return known[1]
@@ -156,7 +158,7 @@ class Recorder:
 
 
 def _may_change(value: Any) -> bool:
-    """Whether it can hold other numbers, and still be the same object: a tensor of PyTorch, a list."""
+    """Return whether it can hold other numbers, and still be the same object: a tensor of PyTorch, a list."""
     return hasattr(value, "_version") or isinstance(value, list | dict)
 
 
@@ -173,7 +175,7 @@ def block(kind: str, numbers: npt.NDArray[Any], tensor: int = -1) -> Value:
 
 
 def other(value: Any) -> Value:
-    """What is no block: a number of Python's, or something that has no numbers, by the name of its type."""
+    """Return what is no block: a number of Python's, or something that has no numbers, by the name of its type."""
     if isinstance(value, bool | int | float) and abs(value) < 2**1000:
         return block(type(value).__name__, np.array(float(value)))
     shape = (len(value),) if isinstance(value, list | tuple) else ()

@@ -14,7 +14,7 @@ from checker.box.protocol import philox
 
 
 def rand(plain: Any, seed: Any, offset: Any, n_rounds: Any = philox.ROUNDS) -> Any:
-    """A number for each offset, which is a tensor of integers; the seed is one integer."""
+    """Return a number for each offset, which is a tensor of integers; the seed is one integer."""
     number = _integer(seed)
     rounds = getattr(n_rounds, "value", n_rounds)
     if number is None or type(rounds) is not int or not isinstance(offset, tl.tensor) or not _counts(offset):
@@ -25,12 +25,12 @@ def rand(plain: Any, seed: Any, offset: Any, n_rounds: Any = philox.ROUNDS) -> A
 
 
 def _counts(tensor: Any) -> bool:
-    """Whether a tensor holds integers: of more than one bit, which Triton's own function takes as well."""
+    """Return whether a tensor holds integers: of more than one bit, which Triton's own function takes as well."""
     return tensor.handle.data.dtype.kind in "iu" and tensor.dtype.scalar.is_int()
 
 
 def _integer(seed: Any) -> int | None:
-    """The value of a seed that is one integer."""
+    """Return the value of a seed that is one integer."""
     seed = getattr(seed, "value", seed)
     if type(seed) is int and -(2**63) <= seed < 2**64:
         return seed

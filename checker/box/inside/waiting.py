@@ -52,7 +52,7 @@ def _waits(function: ast.FunctionDef, names: set[str]) -> bool:
 
 
 def _exchanges(call: ast.Call) -> bool:
-    """An atomic operation, or a load that is told whether it is volatile, by name or as its last argument."""
+    """Return an atomic operation, or a load that is told whether it is volatile, by name or as its last argument."""
     told = len(call.args) >= ARGUMENTS_OF_LOAD or any(keyword.arg == "volatile" for keyword in call.keywords)
     return _is_atomic(call.func) or (isinstance(call.func, ast.Attribute) and call.func.attr == "load" and told)
 

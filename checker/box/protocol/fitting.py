@@ -20,14 +20,15 @@ SHORT = 32  # the longest side of a tile where it does not
 
 
 def fewer_stages(shared: int) -> tuple[int, ...]:
-    """What is tried one after the other, if a launch asks for more than these bytes of shared memory."""
+    """Return what is tried one after the other, if a launch asks for more than these bytes of shared memory."""
     return () if shared >= AMPLE else FEWER
 
 
 def fitting(
     make: Callable[[int | None], T], asks: Callable[[T], int], limit: int, fewer: Iterable[int]
 ) -> tuple[T, int | None]:
-    """What `make` makes of a number of stages with which it fits in `limit` bytes, and that number; None: Triton's own.
+    """Return what `make` makes of a number of stages with which it fits in `limit` bytes, and that number; None:
+    Triton's own.
 
     `asks`: for how many bytes of shared memory it asks. `fewer`: the stages that are tried if that is too much.
     """
@@ -43,13 +44,13 @@ def fitting(
 
 
 def longest_side(target: str) -> int:
-    """The longest side of a tile that is multiplied on a target, by Triton's name; 0: any."""
+    """Return the longest side of a tile that is multiplied on a target, by Triton's name; 0: any."""
     has_mma = not target.startswith("sm_") or int(target.removeprefix("sm_")) >= _FIRST_WITH_MMA
     return 0 if has_mma else SHORT
 
 
 def tile(constexprs: Mapping[str, int | float | bool]) -> int:
-    """How large a launch's tiles are, to be compared with those of other launches of the same kernel."""
+    """Return how large a launch's tiles are, to be compared with those of other launches of the same kernel."""
     return math.prod(int(value) for value in constexprs.values() if type(value) is int)
 
 
@@ -62,5 +63,7 @@ def smallest_tiles(launches: Iterable[tuple[str, Mapping[str, int | float | bool
 
 
 def sides(constexprs: Mapping[str, int | float | bool]) -> dict[str, int]:
-    """The constexprs that are sides of tiles, which a launch may choose: whole numbers, but not the width of a head."""
+    """Return the constexprs that are sides of tiles, which a launch may choose: whole numbers, but not the width of a
+    head.
+    """
     return {name: value for name, value in constexprs.items() if type(value) is int and name != "D"}

@@ -55,11 +55,13 @@ def table(records: Iterable[Record]) -> npt.NDArray[np.int32]:
 
 
 def columns(data: memoryview) -> dict[str, npt.NDArray[np.int32]]:
-    """The fields of records that came. Raises ValueError for a length that no records have."""
+    """Return the fields of records that came. Raises ValueError for a length that no records have."""
     rows = np.frombuffer(data, np.int32).reshape(-1, len(Record._fields))
     return dict(zip(Record._fields, rows.T, strict=True))
 
 
 def is_size(parameter: str) -> bool:
-    """Whether a number that a kernel gets is a size of its tensors, by its name: n_rows, n_q; n, m, k of formulas."""
+    """Return whether a number that a kernel gets is a size of its tensors, by its name: n_rows, n_q; n, m, k of
+    formulas.
+    """
     return parameter.startswith("n_") or parameter in ("n", "m", "k")

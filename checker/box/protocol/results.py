@@ -41,7 +41,7 @@ class MalformedAnswer(ValueError):
 
 
 def marked(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Which elements still hold the mark, and so were never written."""
+    """Return which elements still hold the mark, and so were never written."""
     if values.dtype.name not in MARKS:
         return np.zeros(values.shape, bool)
     kind = np.int32 if values.dtype.itemsize == 4 else np.int16
@@ -134,7 +134,7 @@ class AccessLog:
         return sorted(zip(*(c[some].tolist() for c in (self.detail, self.line, self.lanes)), strict=True))
 
     def _of(self, kind: int) -> Ints:
-        """The detail of one kind of records; of others 0."""
+        """Return the detail of one kind of records; of others 0."""
         return np.where(self.kind == kind, self.detail, np.int32(0))
 
     def moved(self, kind: int, tensor: int) -> int:
@@ -296,7 +296,7 @@ def _launched(told: Any) -> tuple[Launched, ...]:
 
 
 def _dict(fields: dict[str, Any], name: str, *kinds: type) -> dict[str, Any]:
-    """One of the fields that has values of these types by name."""
+    """Return one of the fields that has values of these types by name."""
     found = fields.get(name)
     if not isinstance(found, dict) or not all(type(value) in kinds for value in found.values()):
         raise MalformedAnswer(f"a launch has no {name}")
@@ -318,7 +318,7 @@ def _refusal(fields: Any, launch: Launch) -> Refusal:
 
 
 def parse_error(fields: Any) -> KernelError:
-    """What a runner says was raised. MalformedAnswer if it is not that."""
+    """Return what a runner says was raised. MalformedAnswer if it is not that."""
     if not isinstance(fields, dict):
         raise MalformedAnswer("an error is not an object")
     line, program = _integers(fields, "line", "program")

@@ -69,7 +69,7 @@ class Steps:
 
 
 def packed(steps: Iterable[Step], values: Iterable[Value], *, whole: bool) -> tuple[bytes, bytes]:
-    """The two buffers."""
+    """Return the two buffers."""
     told: list[Any] = []
     numbers: list[Numbers] = []
     for value in values:
@@ -85,7 +85,8 @@ def packed(steps: Iterable[Step], values: Iterable[Value], *, whole: bool) -> tu
 
 
 def unpacked(text: memoryview, numbers: memoryview, *, programs: int, tensors: int, records: int) -> Steps:
-    """What was packed. It is believed as far as it has this form: `programs`, `tensors`, `records` are those there are.
+    """Return what was packed. It is believed as far as it has this form: `programs`, `tensors`, `records` are those
+    there are.
 
     Raises MalformedSteps.
     """

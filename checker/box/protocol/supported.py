@@ -14,19 +14,19 @@ class UnknownTriton(RuntimeError):
 
 
 def older(version: str) -> bool:
-    """Whether a version of Triton is older than all that the checker was tried with."""
+    """Return whether a version of Triton is older than all that the checker was tried with."""
     return _numbers(version) < OLDEST
 
 
 def untried(version: str) -> str:
-    """What to know of a newer one, which may still do; nothing if this is none."""
+    """Return what to know of a newer one, which may still do; nothing if this is none."""
     if _numbers(version) <= NEWEST:
         return ""
     return f"Triton {version} is newer than what the checker was tried with, {SUPPORTED}."
 
 
 def instead_of(version: str) -> str:
-    """What to do about one that will not do. What was refused is never what to use."""
+    """Return what to do about one that will not do. What was refused is never what to use."""
     if older(version) or untried(version):
         return f"Use {SUPPORTED}."
     use = "" if version == CHOSEN else f", and use Triton {CHOSEN} until it is fixed"

@@ -19,7 +19,7 @@ _LENGTH = struct.Struct("<Q")
 
 
 def launch_mark(source: str) -> str:
-    """What begins, with the launch's number, what a launch of this program prints.
+    """Return what begins, with the launch's number, what a launch of this program prints.
 
     A text in a program cannot contain the program's hash, so nothing that is printed is taken for a mark.
     """
@@ -31,7 +31,7 @@ class MalformedFrame(ValueError):
 
 
 def pack(header: dict[str, Any], buffers: Sequence[bytes] = ()) -> bytes:
-    """One frame holding `header` and `buffers`."""
+    """Return one frame holding `header` and `buffers`."""
     text = json.dumps(header).encode()
     sizes = b"".join(_LENGTH.pack(len(buffer)) for buffer in buffers)
     return b"".join([_PREFIX.pack(len(text), len(buffers)), sizes, text, *buffers])
@@ -40,7 +40,7 @@ def pack(header: dict[str, Any], buffers: Sequence[bytes] = ()) -> bytes:
 def unpack(
     data: bytes | mmap, longest_header: int | None = None, most_buffers: int | None = None
 ) -> Iterator[tuple[dict[str, Any], list[memoryview]]]:
-    """The frames in `data`, in order.
+    """Yield the frames in `data`, in order.
 
     Both limits are for data that is not to be trusted: an object for each of many empty buffers takes far more
     memory than the bytes that announce them. Raises MalformedFrame at the first byte that does not fit; frames

@@ -26,12 +26,12 @@ def largest_tile(case: Case) -> int:
 
 
 def looked_at(case: Case) -> Array:
-    """Which entries lie in tiles that a kernel looks at, whole tiles, shape (n_q, n_k)."""
+    """Return which entries lie in tiles that a kernel looks at, whole tiles, shape (n_q, n_k)."""
     return whole_tiles(case, sees(case))
 
 
 def whole_tiles(case: Case, seen: Array) -> Array:
-    """Which entries lie in tiles that have any of those in `seen`, shape (n_q, n_k)."""
+    """Return which entries lie in tiles that have any of those in `seen`, shape (n_q, n_k)."""
     s = shape_of(case)
     some = np.zeros((s.tr, s.tc), bool)
     queries, keys = np.nonzero(seen)
@@ -52,7 +52,8 @@ def transposed(case: Case, x: Array) -> Array:
 
 
 def in_tiles(case: Case, budgets: Mapping[str, Budget]) -> Mapping[str, Budget]:
-    """The same budgets, asking for a part of a tile at once: of the last one, which some launches see nothing but.
+    """Return the same budgets, asking for a part of a tile at once: of the last one, which some launches see nothing
+    but.
 
     Of queries, no more than see a key are asked for.
     """
@@ -84,14 +85,14 @@ def work(products: int) -> Callable[[Case], int]:
 
 
 def keys_needed(case: Case) -> Array:
-    """How many keys each query tile cannot do without: up to the last one that any of its rows sees."""
+    """Return how many keys each query tile cannot do without: up to the last one that any of its rows sees."""
     s = shape_of(case)
     last = np.minimum((np.arange(s.tr) + 1) * s.Br, s.n_q) + (s.n_k - s.n_q)
     return np.asarray(np.clip(last, 0, s.n_k) if is_causal(case) else np.full(s.tr, s.n_k))
 
 
 def keys_seen(case: Case) -> Array:
-    """How many keys each query tile must look at: whole blocks, up to the last key that any of its rows sees."""
+    """Return how many keys each query tile must look at: whole blocks, up to the last key that any of its rows sees."""
     s = shape_of(case)
     return np.asarray(np.minimum(s.n_k, s.Bc * -(-keys_needed(case) // s.Bc)))
 

@@ -19,7 +19,7 @@ REMEMBERED = 32  # masks: each is asked for by the reference, and by every model
 
 
 def drops(case: Case) -> bool:
-    """Whether the launch has dropout."""
+    """Return whether the launch has dropout."""
     return "seed" in case.scalars
 
 
@@ -57,28 +57,28 @@ def probability(case: Case) -> float:
 
 
 def drawn(case: Case) -> npt.NDArray[np.float32]:
-    """The number of every entry, shape (heads, n_q, n_k)."""
+    """Return the number of every entry, shape (heads, n_q, n_k)."""
     return numbers(int(case.scalars["seed"]), offsets(case))
 
 
 def offsets(case: Case) -> npt.NDArray[np.int64]:
-    """The position of every entry, shape (heads, n_q, n_k)."""
+    """Return the position of every entry, shape (heads, n_q, n_k)."""
     shape = shape_of(case)
     return positions(heads_of(case), shape.n_q, shape.n_k)
 
 
 def heads_of(case: Case) -> tuple[int, ...]:
-    """The numbers of the heads: those of which tensors have rows, which need not follow one another."""
+    """Return the numbers of the heads: those of which tensors have rows, which need not follow one another."""
     q = case.tensors["q_ptr"]
     return tuple(head * (q.strides[0] // int(case.scalars["q_head_stride"])) for head in range(len(q.values)))
 
 
 def positions(heads: tuple[int, ...], n_q: int, n_k: int) -> npt.NDArray[np.int64]:
-    """The position of every entry of these heads."""
+    """Return the position of every entry of these heads."""
     head, query, key = np.array(heads, np.int64)[:, None, None], np.arange(n_q)[:, None], np.arange(n_k)
     return np.asarray((head * n_q + query) * n_k + key)
 
 
 def numbers(seed: int, at: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
-    """What `tl.rand` gives at these offsets."""
+    """Return what `tl.rand` gives at these offsets."""
     return philox.rand(seed, at)

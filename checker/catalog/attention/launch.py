@@ -24,7 +24,7 @@ Proves = str | tuple[str, ...]  # one property, or several
 def tiled_kernel(
     name: str, tensors: str, *strides: str, sizes: str = "n_q n_k scale", constexprs: str = "D Br Bc"
 ) -> Kernel:
-    """A kernel on tiles of Q-shaped and K-shaped tensors; `strides`: what it has besides of those."""
+    """Return a kernel on tiles of Q-shaped and K-shaped tensors; `strides`: what it has besides of those."""
     pointers = " ".join(f"{tensor}_ptr" for tensor in tensors.split())
     own = "q_head_stride q_row_stride k_head_stride k_row_stride"
     return kernel_of(name, pointers, own, *strides, sizes, constexprs=constexprs)
@@ -44,7 +44,7 @@ class Shape:
     k_gaps: tuple[int, int] = (16, 56)
 
     def apart(self, random: np.random.Generator, far: int = 0, layout: int | None = None) -> Shape:
-        """The same with rows and heads padded by any number of elements, Q-shaped and K-shaped ones differently.
+        """Return the same with rows and heads padded by any number of elements, Q-shaped and K-shaped ones differently.
 
         `far`: how many elements more there are between heads, and then rows lie more than 2**16 apart. `layout`: one of
         `covering`'s, if it is not to be drawn.
@@ -60,7 +60,7 @@ class Shape:
         return replace(self, q_gaps=(rows[0] + wide, q + far), k_gaps=(rows[1] + wide, k + far))
 
     def interleaved(self, random: np.random.Generator, q: bool = True, k: bool = True) -> Shape:
-        """The same as if cut from tensors of shape (rows, heads, D): a head's row lies inside that of all heads.
+        """Return the same as if cut from tensors of shape (rows, heads, D): a head's row lies inside that of all heads.
 
         `q`, `k`: whether Q-shaped and K-shaped tensors are; the other ones are dense.
         """
@@ -72,7 +72,7 @@ class Shape:
         return replace(self, q_gaps=found[0] if q else (0, 0), k_gaps=found[1] if k else (0, 0))
 
     def with_far_rows(self, random: np.random.Generator) -> Shape:
-        """The shape as if cut from tensors (rows, heads, D) with rows so long that offsets pass 2**32."""
+        """Return the shape as if cut from tensors (rows, heads, D) with rows so long that offsets pass 2**32."""
         found = []
         for rows, row in zip((self.n_q, self.n_k), FAR_ROW + random.choice(2**22, 2, replace=False), strict=True):
             head = self.D + int(random.integers(64))
@@ -148,7 +148,7 @@ def launch(
     once: bool = False,
     **more: int | float,
 ) -> Case:
-    """One launch; scalars and constexprs are those that the kernel has parameters for.
+    """Return one launch; scalars and constexprs are those that the kernel has parameters for.
 
     `once`: chosen for its sizes. `more`: what only this kernel has parameters for. The last axis of the grid is the
     head, but of a kernel that goes over the heads in a loop.
@@ -203,7 +203,7 @@ def launch(
 
 
 def sampled(case: Case, tiles: Collection[int] | None, heads: Collection[int]) -> Case:
-    """The launch with some of its programs only: of these heads these tiles, or all where a program is a head.
+    """Return the launch with some of its programs only: of these heads these tiles, or all where a program is a head.
 
     Where the grid has no heads, these are the numbers along its last axis.
     """
@@ -230,13 +230,13 @@ def sampled(case: Case, tiles: Collection[int] | None, heads: Collection[int]) -
 
 
 def some_heads(case: Case, random: np.random.Generator) -> Case:
-    """The launch with the first and the last of its heads only, and one between."""
+    """Return the launch with the first and the last of its heads only, and one between."""
     last = case.grid[-1] - 1
     return sampled(case, None, (0, int(random.integers(1, last)), last))
 
 
 def shape_of(case: Case) -> Shape:
-    """The sizes of a launch again, from its tensors. The gaps are left out."""
+    """Return the sizes of a launch again, from its tensors. The gaps are left out."""
     q = case.tensors["q_ptr"] if "q_ptr" in case.tensors else case.tensors["o_ptr"]
     heads, n_q, d = q.values.shape
     n_k = case.tensors["k_ptr"].values.shape[1] if "k_ptr" in case.tensors else n_q
@@ -246,11 +246,11 @@ def shape_of(case: Case) -> Shape:
 
 
 def writes(case: Case, name: str) -> bool:
-    """Whether an output of this name is asked for: so the launches of a family are told apart."""
+    """Return whether an output of this name is asked for: so the launches of a family are told apart."""
     tensor = case.tensors.get(f"{name}_ptr")
     return tensor is not None and tensor.role is not Role.INPUT
 
 
 def wide(case: Case, name: str) -> Array:
-    """A tensor's values in float64."""
+    """Return a tensor's values in float64."""
     return case.tensors[f"{name}_ptr"].values.astype(np.float64)

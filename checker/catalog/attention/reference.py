@@ -25,13 +25,17 @@ def offset(case: Case) -> int:
 
 
 def is_causal(case: Case) -> bool:
-    """Whether the launch is causal: by its flag, and in the backward pass always, but with dropout and of a bias."""
+    """Return whether the launch is causal: by its flag, and in the backward pass always, but with dropout and of a
+    bias.
+    """
     backward = "do_ptr" in case.tensors and not writes(case, "dbias") and not drops(case)
     return bool(case.constexprs.get("CAUSAL", backward))
 
 
 def bias(case: Case) -> Array:
-    """What is added to the scores, of a shape that broadcasts to (heads, n_q, n_k); 0 for a launch without a bias."""
+    """Return what is added to the scores, of a shape that broadcasts to (heads, n_q, n_k); 0 for a launch without a
+    bias.
+    """
     return wide(case, "bias") if "bias_ptr" in case.tensors else np.zeros(1)
 
 
@@ -46,20 +50,20 @@ def scores(case: Case) -> Array:
 
 
 def visible(n_q: int, n_k: int, causal: bool, offset: int | None = None) -> npt.NDArray[np.bool_]:
-    """Which query (row) sees which key (column), shape (n_q, n_k)."""
+    """Return which query (row) sees which key (column), shape (n_q, n_k)."""
     if not causal:
         return np.ones((n_q, n_k), bool)
     return np.arange(n_k)[None, :] <= np.arange(n_q)[:, None] + (n_k - n_q if offset is None else offset)
 
 
 def sees(case: Case) -> npt.NDArray[np.bool_]:
-    """Which query sees which key in this launch."""
+    """Return which query sees which key in this launch."""
     s = shape_of(case)
     return visible(s.n_q, s.n_k, is_causal(case))
 
 
 def has_keys(case: Case) -> npt.NDArray[np.bool_]:
-    """Which queries see any key, shape (n_q,). The others have O = 0 and LSE = -inf."""
+    """Return which queries see any key, shape (n_q,). The others have O = 0 and LSE = -inf."""
     return np.asarray(np.any(sees(case), axis=1))
 
 
@@ -86,7 +90,8 @@ def forward(s: Array, v: Array) -> Forward:
 
 
 def score_error(case: Case) -> Array:
-    """How far a score may be off in fp32: √D roundings of Σ|q||k|, and at least 4; per head and query the largest.
+    """Return how far a score may be off in fp32: √D roundings of Σ|q||k|, and at least 4; per head and query the
+    largest.
 
     A bias is exact. Its sum with the product is rounded once; where both are converted to base 2, the constant, its
     product with the bias and the sum are: at most 4 roundings of the largest |bias|. (`expected` counts those of |s|.)

@@ -178,7 +178,7 @@ def _stepped(inputs: Inputs, shape: Shape, t: _Tiles) -> Inputs:
 
 
 def _sampled(case: Case, c: int) -> Case:
-    """The case with a few of its programs, if it has many. Where a program is a head, it is run as a whole."""
+    """Return the case with a few of its programs, if it has many. Where a program is a head, it is run as a whole."""
     some = [suspected.some(count, c) for count in case.grid]
     if not any(some):
         return case

@@ -24,7 +24,7 @@ Mask = Literal["right", "none", "one too many"]
 
 
 def right_strides(case: Case, side: str) -> tuple[int, int]:
-    """Those of the launch, for the side of the queries (`q`) or keys (`k`)."""
+    """Return those of the launch, for the side of the queries (`q`) or keys (`k`)."""
     return int(case.scalars[f"{side}_head_stride"]), int(case.scalars.get(f"{side}_row_stride", 1))
 
 
@@ -43,7 +43,7 @@ def _dense(head_rows: bool, own_rows: bool) -> Strides:
 
 
 def _of_other_side(head: bool, row: bool) -> Strides:
-    """The head stride, the row stride, or both, of the other side."""
+    """Return the head stride, the row stride, or both, of the other side."""
 
     def strides(case: Case, side: str) -> tuple[int, int]:
         own, other = right_strides(case, side), _other_side(case, side)
@@ -64,7 +64,7 @@ def reach(
     sides: str = "qk",
     heads_apart: str = "",
 ) -> Reaches:
-    """What the accesses of a kernel cover, tile by tile, with its idea of strides and masks.
+    """Return what the accesses of a kernel cover, tile by tile, with its idea of strides and masks.
 
     Of matrices of the given sides, or of the vectors with one number a query; their heads lie n_q apart, or as far as
     the scalar `heads_apart` says.
@@ -100,19 +100,19 @@ def _reaches(
 
 
 def _has_rows(tensor: Tensor) -> bool:
-    """Whether it has a row for each query or key of a head, or a number; a bias has neither."""
+    """Return whether it has a row for each query or key of a head, or a number; a bias has neither."""
     return tensor.axes[0].kind is AxisKind.HEAD and tensor.axes[-1].kind in (AxisKind.DIMENSION, tensor.axes[1].kind)
 
 
 def _heads(case: Case, program: int) -> Collection[int]:
-    """The heads that a program looks at: its own, or all of them."""
+    """Return the heads that a program looks at: its own, or all of them."""
     if writes(case, "dbias"):
         return range(case.tensors["q_ptr"].values.shape[0])
     return (program // case.grid[0] if len(case.grid) > 1 else program,)
 
 
 def _walked(case: Case, program: int, side: str, n: int) -> tuple[int, int]:
-    """The rows of a side through which a program goes: all of them, or the keys of its split."""
+    """Return the rows of a side through which a program goes: all of them, or the keys of its split."""
     if side == "q" or "keys_per_split" not in case.scalars:
         return 0, n
     first = program % case.grid[0] * int(case.scalars["keys_per_split"])
@@ -158,7 +158,9 @@ def _tiles_bc_apart(case: Case) -> dict[str, Array]:
 
 
 def _ids_exchanged(case: Case, program: int) -> tuple[Reach, ...]:
-    """The first load of a program that takes the grid's second axis for the tile, and the first one for the head."""
+    """Return the first load of a program that takes the grid's second axis for the tile, and the first one for the
+    head.
+    """
     if len(case.grid) < 2 or writes(case, "dbias"):
         return ()
     head, tile = program % case.grid[0], program // case.grid[0]
@@ -166,7 +168,7 @@ def _ids_exchanged(case: Case, program: int) -> tuple[Reach, ...]:
 
 
 def _tile_of(case: Case, head: int, tile: int) -> Iterator[Reach]:
-    """One tile of a head of each matrix and vector that is loaded, as far as its mask lets it reach."""
+    """Yield one tile of a head of each matrix and vector that is loaded, as far as its mask lets it reach."""
     for name, tensor in case.tensors.items():
         n, block = tensor.values.shape[1], tensor.axes[1].block
         if _has_rows(tensor) and tensor.role is Role.INPUT and tile * block < n and tensor.axes[1].block:
@@ -179,7 +181,9 @@ def _tile_of(case: Case, head: int, tile: int) -> Iterator[Reach]:
 
 
 def heads_together(name: str, stride: str, own: str = "") -> Misconception:
-    """All heads of an output in one place. `stride`: how far apart they should be; `own`: what else its address has."""
+    """Return all heads of an output in one place. `stride`: how far apart they should be; `own`: what else its address
+    has.
+    """
     return _of_several(name, (f"{name}_ptr",), " + ".join(filter(None, (f"{name}_ptr + head * {stride}", own))))
 
 

@@ -72,7 +72,9 @@ def normal_inputs(
 
 
 def drawn_factor(random: np.random.Generator, dtype: npt.DTypeLike) -> float:
-    """How many times as large a scale is; in fp16 not so small that dS, multiplied by it, would have no digits left."""
+    """Return how many times as large a scale is; in fp16 not so small that dS, multiplied by it, would have no digits
+    left.
+    """
     return float(random.choice([1 / 1024 if dtype == np.float32 else 1 / 64, 1, 8]))
 
 
@@ -91,7 +93,7 @@ def large_scores(random: np.random.Generator, shape: Shape, largest: float = LAR
 
 
 def rising_scores(random: np.random.Generator, shape: Shape, dtype: npt.DTypeLike) -> Inputs:
-    """The scores of every other query rise by `RISE` from one tile of keys to the next."""
+    """Return the scores of every other query rise by `RISE` from one tile of keys to the next."""
     plain = normal_inputs(random, shape, dtype)
     q, k = plain.q.copy(), plain.k.copy()
     q[..., 0], k[..., 0] = 0.0, np.arange(shape.n_k) // shape.Bc
@@ -187,5 +189,5 @@ def long_sums(random: np.random.Generator, shape: Shape) -> Inputs:
 
 
 def in_bf16(inputs: Inputs) -> Inputs:
-    """The same inputs, rounded to what bf16 can hold."""
+    """Return the same inputs, rounded to what bf16 can hold."""
     return replace(inputs, q=as_bf16(inputs.q), k=as_bf16(inputs.k), v=as_bf16(inputs.v), bf16=True)

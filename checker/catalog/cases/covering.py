@@ -47,7 +47,7 @@ def remainder_class(n: Any, block: int) -> Ints:
 
 
 def classes(n_q: Any, n_k: Any, br: int, bc: int, causal: bool) -> dict[str, Ints]:
-    """The factors of a design, of one launch or of arrays of sizes."""
+    """Return the factors of a design, of one launch or of arrays of sizes."""
     found = {
         "n_q by Br": remainder_class(n_q, br),
         "n_k by Bc": remainder_class(n_k, bc),
@@ -97,7 +97,7 @@ def visits(n_q: Any, n_k: Any, br: int, bc: int, causal: bool) -> Ints:
 
 
 def drawn(stored: Launch, causal: bool, random: np.random.Generator) -> Launch:
-    """A launch of the same classes, with at least the same boundaries, and hardly more work."""
+    """Return a launch of the same classes, with at least the same boundaries, and hardly more work."""
     br, bc = stored[2:]
     all_classes, all_boundaries, work = _grid(br, bc, causal)
     at = stored[0] - 1, stored[1] - 1
@@ -119,7 +119,9 @@ def _grid(br: int, bc: int, causal: bool) -> tuple[list[Ints], list[Ints], Ints]
 
 
 def besides(count: int, random: np.random.Generator) -> list[tuple[int, int]]:
-    """What `count` launches have besides their sizes, as (layout, switches): all pairs in any twelve in a row."""
+    """Return what `count` launches have besides their sizes, as (layout, switches): all pairs in
+    any twelve in a row.
+    """
     every = [*enumerate(SWITCHES), *((layout, 15 - on) for layout, on in enumerate(SWITCHES))]
     order = random.permutation(len(every))
     return [every[order[n % len(every)]] for n in range(count)]

@@ -26,14 +26,14 @@ def order(sides: Sequence[int]) -> Order:
 
 
 def every(count: int) -> list[Order]:
-    """All orders of so many sides: of three 13."""
+    """Return all orders of so many sides: of three 13."""
     return sorted({order(ranks) for ranks in itertools.product(range(count), repeat=count)})
 
 
 def missing(
     cases: Sequence[Case], sides: Sequence[str], switch: str = ""
 ) -> Iterator[tuple[tuple[int, ...], bool | None, type[Any]]]:
-    """What no case has: the sides, the switch, fp32 or one type of half precision after the other."""
+    """Yield what no case has: the sides, the switch, fp32 or one type of half precision after the other."""
     there = {_of(case, sides, switch) for case in cases}
     half = halves()
     for ranks, on, in_half in itertools.product(every(len(sides)), (False, True) if switch else (None,), (False, True)):

@@ -86,7 +86,7 @@ class Around(Generic[Sizes]):
 
 
 def _in_turn(lists: list[list[tuple[Suspect, str, Sizes]]]) -> Iterator[tuple[Suspect, str, Sizes]]:
-    """The first of each, then the second of each, and so on."""
+    """Yield the first of each, then the second of each, and so on."""
     for some in itertools.zip_longest(*lists):
         yield from (one for one in some if one is not None)
 
@@ -99,7 +99,8 @@ def some(count: int, c: int) -> tuple[int, ...]:
 
 
 def gap(stride: int, extent: int, far: int = 1 << 60) -> int:
-    """What lies between rows of `extent` elements to give a stride, or some elements if that is too small a stride.
+    """Return what lies between rows of `extent` elements to give a stride, or some elements if that is too small a
+    stride.
 
     From `far` on, a launch takes the stride itself.
     """
@@ -109,7 +110,7 @@ def gap(stride: int, extent: int, far: int = 1 << 60) -> int:
 
 
 def power(n: int) -> int:
-    """The smallest power of two that is at least n."""
+    """Return the smallest power of two that is at least n."""
     return 1 << max(0, n - 1).bit_length()
 
 

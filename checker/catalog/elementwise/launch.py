@@ -24,7 +24,7 @@ def launch(
     bf16: bool = False,
     once: bool = False,
 ) -> Case:
-    """One launch on vectors of one length and type. `once`: chosen for its sizes."""
+    """Return one launch on vectors of one length and type. `once`: chosen for its sizes."""
     (n,), axes = x.shape, (Axis(AxisKind.ELEMENT, block),)
     return Case(
         title=name,
@@ -46,7 +46,8 @@ def launch(
 
 
 def far_launch(kernel: Kernel, name: str, proves: tuple[str, ...], x: Array, y: Array, apart: int) -> Case:
-    """A launch on vectors of more than 2**32 elements, of which only PIECES exist, a block each, `apart` blocks apart.
+    """Return a launch on vectors of more than 2**32 elements, of which only PIECES exist, a block each, `apart` blocks
+    apart.
 
     x and y have shape (PIECES, BLOCK_SIZE). Only the programs that own a piece are run; the first and the last are
     among them, so counting programs from the end does no harm.
@@ -75,6 +76,6 @@ def far_launch(kernel: Kernel, name: str, proves: tuple[str, ...], x: Array, y: 
 
 
 def sampled(case: Case, programs: tuple[int, ...]) -> Case:
-    """The launch with these of its programs only."""
+    """Return the launch with these of its programs only."""
     owner = np.arange(case.scalars["n"]) // case.constexprs["BLOCK_SIZE"]
     return replace(case, programs=programs, asked={"z_ptr": np.isin(owner, programs)})

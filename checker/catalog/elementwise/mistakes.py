@@ -29,7 +29,7 @@ def _block(case: Case) -> int:
 
 
 def _positions(case: Case) -> Ints:
-    """Where each element of a tensor lies in the vector, as n counts."""
+    """Return where each element of a tensor lies in the vector, as n counts."""
     z = case.tensors["z_ptr"]
     sides = np.meshgrid(*(np.arange(side) for side in z.values.shape), indexing="ij")
     return np.asarray(sum(side * stride for side, stride in zip(sides, z.strides, strict=True)))
@@ -61,19 +61,19 @@ def _first_block_of(*taken: str) -> Writes:
 def _missing(
     elements: Callable[[Ints, int, int], npt.NDArray[np.bool_]], shared: bool = False, line: Line | None = None
 ) -> Unwritten:
-    """What `elements(positions, n, block)` says of z is left out, by a kernel that has such a line."""
+    """Return what `elements(positions, n, block)` says of z is left out, by a kernel that has such a line."""
     return Unwritten(lambda case: {"z_ptr": elements(_positions(case), _size(case), _block(case))}, shared, line)
 
 
 def _either_way(elements: Callable[[Ints, int, int], npt.NDArray[np.bool_]]) -> tuple[Unwritten, Unwritten]:
-    """The same, whether or not programs meet in what is written."""
+    """Return the same, whether or not programs meet in what is written."""
     return _missing(elements), _missing(elements, shared=True)
 
 
 def _outside(
     store: bool, reach: Callable[[int, int, int], tuple[int, int] | None], tensors: tuple[str, ...] = ()
 ) -> Reaches:
-    """An access of `reach(program, n, block)`: the first and the last offset of its active lanes."""
+    """Return an access of `reach(program, n, block)`: the first and the last offset of its active lanes."""
 
     def of(case: Case, program: int) -> tuple[Reach, ...]:
         ends = reach(program, _size(case), _block(case))
@@ -118,7 +118,7 @@ def _far_apart(program: int, n: int, block: int) -> tuple[int, int]:
 
 
 def _each(store_too: Callable[[bool], Reaches], line: Line | None = None) -> tuple[Reaches, Reaches]:
-    """The load of x or y, and the store of z, with the same mistake, of a kernel that has such a line."""
+    """Return the load of x or y, and the store of z, with the same mistake, of a kernel that has such a line."""
     return replace(store_too(False), line=line), replace(store_too(True), line=line)
 
 

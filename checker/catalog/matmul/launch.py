@@ -30,7 +30,9 @@ class Shape:
     gaps: tuple[int, int, int] = (8, 24, 40)
 
     def apart(self, random: np.random.Generator, far: int = 0) -> Shape:
-        """The same with rows padded by any number of elements, in each matrix another one; `far` more than drawn."""
+        """Return the same with rows padded by any number of elements, in each matrix another one; `far` more than
+        drawn.
+        """
         a, b, c = (far + int(gap) for gap in random.choice(np.arange(3, 128, 2), 3, replace=False))
         return replace(self, gaps=(a, b, c))
 
@@ -63,7 +65,7 @@ def launch(
     bf16: bool = False,
     once: bool = False,
 ) -> Case:
-    """One launch: a program for each tile of C.
+    """Return one launch: a program for each tile of C.
 
     `kinds` say what the rows of A hold. `once`: chosen for its sizes.
     """
@@ -103,7 +105,7 @@ def launch(
 
 
 def sampled(case: Case, down: Collection[int], across: Collection[int]) -> Case:
-    """The launch with some of its programs only: those of these tiles of C, counted down and across."""
+    """Return the launch with some of its programs only: those of these tiles of C, counted down and across."""
     c = case.tensors["c_ptr"]
     rows, columns = (
         np.isin(np.arange(extent) // axis.block, [*some])
@@ -114,13 +116,13 @@ def sampled(case: Case, down: Collection[int], across: Collection[int]) -> Case:
 
 
 def shape_of(case: Case) -> Shape:
-    """The sizes of a launch again. The gaps are left out."""
+    """Return the sizes of a launch again. The gaps are left out."""
     (m, k), n = case.tensors["a_ptr"].values.shape, len(case.tensors["b_ptr"].values)
     Bm, Bn, Bk = (int(case.constexprs[block]) for block in ("Bm", "Bn", "Bk"))
     return Shape(m, n, k, Bm, Bn, Bk)
 
 
 def wide(case: Case) -> tuple[Array, Array]:
-    """A and B in float64."""
+    """Return a and B in float64."""
     a, b = (case.tensors[name].values.astype(np.float64) for name in ("a_ptr", "b_ptr"))
     return a, b

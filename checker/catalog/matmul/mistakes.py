@@ -32,7 +32,7 @@ def _of_steps(weight: Callable[[Array, Shape], Array]) -> Formula:
 
 
 def _whole(s: Shape) -> bool:
-    """Whether all steps along k are whole."""
+    """Return whether all steps along k are whole."""
     return s.k % s.Bk == 0
 
 
@@ -57,7 +57,7 @@ def _stuck(a: Array, b: Array, s: Shape, of_a: bool, of_b: bool, mask_advances: 
 
 
 def _sliding(columns: Array, s: Shape, steps: int) -> Array:
-    """How often each column is met by `steps` tiles that begin at 0, 1, 2 …"""
+    """Return how often each column is met by `steps` tiles that begin at 0, 1, 2 …"""
     first, last = np.maximum(columns - s.Bk + 1, 0), np.minimum(columns, steps - 1)
     return np.asarray(np.maximum(last - first + 1, 0))
 

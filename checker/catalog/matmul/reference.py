@@ -33,7 +33,8 @@ def expected(case: Case) -> Mapping[str, Expected]:
 
 
 def budget(case: Case) -> Mapping[str, Budget]:
-    """A once for each of the Tn tiles of columns of C, B once for each of the Tm tiles of its rows, C stored once.
+    """Return a once for each of the Tn tiles of columns of C, B once for each of the Tm tiles of its rows, C stored
+    once.
 
     None of them in small pieces.
     """

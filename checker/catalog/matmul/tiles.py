@@ -40,7 +40,7 @@ def _stride_of(other: str) -> Stride:
 def reach(
     name: str, stride: Stride = right_stride, rows: Mask = "right", columns: Mask = "right", turned: bool = False
 ) -> Reaches:
-    """What the accesses to a matrix cover, tile by tile, with a kernel's idea of its stride and its masks.
+    """Return what the accesses to a matrix cover, tile by tile, with a kernel's idea of its stride and its masks.
 
     `turned`: rows lie 1 apart, and columns a row stride.
     """
@@ -72,7 +72,7 @@ def _reaches(
 
 
 def _end(start: int, block: int, extent: int, mask: Mask, other: int) -> int:
-    """Where the rows or columns of a tile end; `other`: rows of the other matrix."""
+    """Return where the rows or columns of a tile end; `other`: rows of the other matrix."""
     return {
         "right": min(start + block, extent),
         "of the other matrix": min(start + block, other),
@@ -82,7 +82,7 @@ def _end(start: int, block: int, extent: int, mask: Mask, other: int) -> int:
 
 
 def _past_k(name: str, rows: Mask) -> Reaches:
-    """The accesses to a matrix without a mask along k, where that lets columns past the end through."""
+    """Return the accesses to a matrix without a mask along k, where that lets columns past the end through."""
 
     def of(case: Case, program: int) -> tuple[Reach, ...]:
         apart = right_stride(case, name), 1
@@ -99,7 +99,7 @@ def _a_for_b(case: Case, program: int) -> tuple[Reach, ...]:
 
 
 def _ids_exchanged(case: Case) -> dict[str, Array]:
-    """What is left of C if program (i, j) makes tile (j, i), where there is one."""
+    """Return what is left of C if program (i, j) makes tile (j, i), where there is one."""
     s = shape_of(case)
     tm, tn, _ = s.tiles
     down, across = np.arange(s.m) // s.Bm >= tn, np.arange(s.n) // s.Bn >= tm
@@ -107,7 +107,7 @@ def _ids_exchanged(case: Case) -> dict[str, Array]:
 
 
 def _masks_exchanged(case: Case) -> dict[str, Array]:
-    """What is left of C if its rows are compared with n, and its columns with m."""
+    """Return what is left of C if its rows are compared with n, and its columns with m."""
     s = shape_of(case)
     return {"c_ptr": (np.arange(s.m) >= s.n)[:, None] | (np.arange(s.n) >= s.m)[None, :]}
 

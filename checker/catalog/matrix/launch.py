@@ -14,7 +14,7 @@ from checker.course.puzzle import Kernel
 
 
 def sums(*given: Any, **how: Any) -> Case:
-    """A launch as of a softmax, with `out` for y: a number for each row, contiguous, in fp32."""
+    """Return a launch as of a softmax, with `out` for y: a number for each row, contiguous, in fp32."""
     case = launch(*given, **how)
     x = case.tensors["x_ptr"]
     out = Tensor.output((len(x.values),), np.float32, (1,), x.axes[:1])
@@ -30,7 +30,7 @@ def transposed(
     gaps: tuple[int, int] = (24, 24),
     **how: Any,
 ) -> Case:
-    """A launch as of a softmax by tiles, with the transpose for y, and a program for each tile of x.
+    """Return a launch as of a softmax by tiles, with the transpose for y, and a program for each tile of x.
 
     `gaps` are the elements between the rows of x and of y; from 2**30 on they are the strides.
     """

@@ -36,7 +36,7 @@ def _stores(lowest: Callable[[Case, int], int], widths: Callable[[Case], Sequenc
 
 
 def _row_or_block(case: Case) -> tuple[int, int]:
-    """How much a program stores that stores a row, with a mask and without one."""
+    """Return how much a program stores that stores a row, with a mask and without one."""
     return rows.columns(case), rows.block_size(case)
 
 

@@ -30,7 +30,7 @@ def _one(case: Case) -> int:
 
 
 def _end(limit: Limit, first: int, block: int, size: int, other: tuple[int, int, int]) -> int:
-    """The first row or column past a tile's lanes; `other` are the same three numbers of the other axis."""
+    """Return the first row or column past a tile's lanes; `other` are the same three numbers of the other axis."""
     other_first, other_block, other_size = other
     ends = {
         "right": size,
@@ -50,7 +50,7 @@ def _axes(case: Case, program: int) -> tuple[tuple[int, int, int], tuple[int, in
 
 
 def _access(store: bool, a: Stride, b: Stride, rows: Limit = "right", cols: Limit = "right") -> Reaches:
-    """The one load or store of each program, at row · a + column · b, with lanes up to these limits."""
+    """Return the one load or store of each program, at row · a + column · b, with lanes up to these limits."""
 
     def of(case: Case, program: int) -> tuple[Reach, ...]:
         of_rows, of_columns = _axes(case, program)
@@ -74,7 +74,7 @@ def _store(a: Stride, b: Stride, rows: Limit = "right", cols: Limit = "right") -
 
 
 def _both(rows: Limit = "right", cols: Limit = "right") -> tuple[Reaches, Reaches]:
-    """The load and the store, with their own strides and the same limits."""
+    """Return the load and the store, with their own strides and the same limits."""
     return _load(X, _one, rows, cols), _store(_one, Y, rows, cols)
 
 
@@ -90,7 +90,7 @@ def _either_mask(store: bool, a: Stride, b: Stride) -> Reaches:
 
 
 def _missing(which: Callable[[Case, Array, Array], Mask], shared: bool = False) -> Unwritten:
-    """What is not written of y: `which` gets the case and the rows and columns of x, as a row and a column."""
+    """Return what is not written of y: `which` gets the case and the rows and columns of x, as a row and a column."""
 
     def elements(case: Case) -> Mapping[str, Mask]:
         n, count = case.tensors["y_ptr"].values.shape
@@ -100,7 +100,7 @@ def _missing(which: Callable[[Case, Array, Array], Mask], shared: bool = False) 
 
 
 def _either_way(which: Callable[[Case, Array, Array], Mask]) -> tuple[Unwritten, Unwritten]:
-    """The same, whether or not programs meet in what is written."""
+    """Return the same, whether or not programs meet in what is written."""
     return _missing(which), _missing(which, shared=True)
 
 
@@ -116,7 +116,7 @@ def _columns_apart(step: Stride) -> Callable[[Case, Array, Array], Mask]:
 
 
 def _in_old_place(case: Case, program: int) -> tuple[Reach, ...]:
-    """The transposed tile, in the tile of y that has the numbers of the program."""
+    """Return the transposed tile, in the tile of y that has the numbers of the program."""
     (first_row, high, count), (first_column, wide, n) = _axes(case, program)
     row, column = first_row // high * wide, first_column // wide * high
     last_row, last_column = row + min(wide, n - first_column) - 1, column + min(high, count - first_row) - 1
@@ -124,7 +124,7 @@ def _in_old_place(case: Case, program: int) -> tuple[Reach, ...]:
 
 
 def _not_in_old_place(case: Case, rows: Array, cols: Array) -> Mask:
-    """What that leaves out of y: elements in no such tile."""
+    """Return what that leaves out of y: elements in no such tile."""
     written = np.zeros((columns(case), row_count(case)), bool)
     for program in range(case.grid[0] * case.grid[1]):
         for reach in _in_old_place(case, program):

@@ -33,7 +33,7 @@ OF_GRIDS = "grid-of-the-other-side", "grid-rounded-down", "axes-of-the-grid-exch
 
 
 def named_by(kernels: Sequence[Kernel], tiles: Sequence[tuple[int, int]]) -> tuple[Misconception, ...]:
-    """The ideas of all of them, for kernels in any of these tiles (Br, Bc)."""
+    """Return the ideas of all of them, for kernels in any of these tiles (Br, Bc)."""
     forward = without(catalog.load("p6").misconceptions, SEEN)
     backward = without(catalog.load("p7").misconceptions, SEEN) if len(kernels) > 1 else ()
     masks = [one for one in backward if one.id.startswith("causal") or one.id in OF_MASKS]
@@ -56,14 +56,14 @@ def _only_left_out(sign: Writes | Unwritten) -> list[Writes | Unwritten]:
 
 
 def _where_alike(sign: Writes | Unwritten) -> Writes | Unwritten:
-    """What a function gives that launches kernels; of calls in which heads are shared nothing is known."""
+    """Return what a function gives that launches kernels; of calls in which heads are shared nothing is known."""
     if isinstance(sign, Unwritten):
         return sign
     return replace(sign, outputs=lambda case: sign.outputs(case) if _alike(case) else {})
 
 
 def _left_out(sign: Writes) -> Unwritten:
-    """What such a function leaves as it was in new memory, if it leaves anything."""
+    """Return what such a function leaves as it was in new memory, if it leaves anything."""
 
     def elements(case: Case) -> dict[str, Any]:
         made = sign.outputs(case) if _alike(case) else {}
@@ -73,13 +73,13 @@ def _left_out(sign: Writes) -> Unwritten:
 
 
 def _alike(case: Case) -> bool:
-    """Whether K and V have as many heads as Q."""
+    """Return whether K and V have as many heads as Q."""
     q, k = (case.tensors[name].values.shape for name in "qk")
     return bool(q[1] == k[1])
 
 
 def _of_forward(sign: Writes | Unwritten, Br: int, Bc: int) -> Writes | Unwritten:
-    """What a function returns whose forward kernel has this idea."""
+    """Return what a function returns whose forward kernel has this idea."""
 
     def made(case: Case, of: Any) -> dict[str, Any]:
         if case.kernel != FORWARD.name:
@@ -93,7 +93,7 @@ def _of_forward(sign: Writes | Unwritten, Br: int, Bc: int) -> Writes | Unwritte
 def _of_backward(
     sign: Writes | Unwritten, Br: int, Bc: int, which: tuple[str, ...], masked: bool
 ) -> Writes | Unwritten:
-    """What a function returns whose kernel for some gradients has this idea, while others have none.
+    """Return what a function returns whose kernel for some gradients has this idea, while others have none.
 
     `masked`: it is one of the causal mask, which p7's kernels always have.
     """
@@ -108,7 +108,7 @@ def _of_backward(
 
 @lru_cache(maxsize=32)
 def _launch_of(case: Case, Br: int, Bc: int, outputs: tuple[str, ...]) -> Case:
-    """The same launch for all signs: so what several of them compute of it is computed once."""
+    """Return the same launch for all signs: so what several of them compute of it is computed once."""
     one = family(case, Br, Bc)
     kept = {n: t for n, t in one.tensors.items() if n.removesuffix("_ptr") not in GRADIENTS or n[:-4] in outputs}
     rows, block = (one.tensors["q_ptr"], Br)

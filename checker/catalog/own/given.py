@@ -22,7 +22,7 @@ class Given:
 
 
 def properties(given: Given) -> tuple[Property, ...]:
-    """What is asked."""
+    """Return what is asked."""
     claims, masks = given.claims, given.causal or given.claims.causal
     what = "O and LSE" if given.lse else "O"
     asked = {

@@ -50,7 +50,7 @@ def unlimited(case: Case) -> Mapping[str, Budget]:
 
 
 def rounded_up(n: int, claims: Claims) -> int:
-    """A length that the claims allow."""
+    """Return a length that the claims allow."""
     return -(-n // 128) * 128 if claims.whole_tiles else n
 
 

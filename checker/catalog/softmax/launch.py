@@ -30,7 +30,7 @@ def launch(
     bf16: bool = False,
     once: bool = False,
 ) -> Case:
-    """One launch of a softmax kernel: a program per row, or per BLOCK_ROWS rows if there is such a block.
+    """Return one launch of a softmax kernel: a program per row, or per BLOCK_ROWS rows if there is such a block.
 
     `gaps` are the elements between the rows of x and of y; from 2**30 on they are the strides, and
     arithmetic is checked. `kinds` say what the rows hold. `once`: chosen for its sizes.
@@ -86,7 +86,9 @@ def unequal_gaps(random: np.random.Generator, base: int = 0) -> tuple[int, int]:
 
 
 def sampled(case: Case, tiles: tuple[int, ...]) -> Case:
-    """The launch with the programs of these tiles of rows only. In a grid of two axes, y has rows of x as columns."""
+    """Return the launch with the programs of these tiles of rows only. In a grid of two axes, y has rows of x as
+    columns.
+    """
     axis = len(case.grid) - 1
     asked = {}
     for name, tensor in case.tensors.items():

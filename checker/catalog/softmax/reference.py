@@ -20,7 +20,7 @@ LARGEST_EXPONENT = 88.0  # from 88.7 on, exp is infinite in fp32
 
 
 def row_input(case: Case) -> Array:
-    """The case's x in float64, shape (rows, n_cols)."""
+    """Return the case's x in float64, shape (rows, n_cols)."""
     return case.tensors["x_ptr"].values.astype(np.float64)
 
 
@@ -31,7 +31,7 @@ def softmax(x: Array) -> Array:
 
 
 def expected(case: Case) -> Mapping[str, Expected]:
-    """The softmax of x, and what a right kernel in fp32 may differ by.
+    """Return the softmax of x, and what a right kernel in fp32 may differ by.
 
     An exponential of a rounded argument x errs by about |x|·eps, hence the tolerance grows with the
     largest finite |x| of a row. Elements at the maximum are rounded as that is, and have the exponential 1: all that
@@ -74,7 +74,7 @@ def _at_once(x: Tensor) -> int:
 
 
 def blockwise_budget(passes: int) -> Callable[[Case], Mapping[str, Budget]]:
-    """The same, for rows that are walked in blocks: between two passes, one block of each row may be kept.
+    """Return the same, for rows that are walked in blocks: between two passes, one block of each row may be kept.
 
     Who reads x twice has merged the passes for the maximum and the sum, which is welcome in any puzzle.
     """

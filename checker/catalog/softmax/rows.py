@@ -72,7 +72,7 @@ Mask = Literal["right", "none", "one too many", "end of the other"]
 
 
 def stride(name: str) -> Stride:
-    """The stride in this parameter; 0 if the kernel has no such parameter."""
+    """Return the stride in this parameter; 0 if the kernel has no such parameter."""
     return lambda case: int(case.scalars.get(name, 0))
 
 
@@ -82,7 +82,7 @@ X, Y = stride("x_row_stride"), stride("y_row_stride")
 def reach(
     store: bool, stride: Stride, columns_mask: Mask = "right", rows_mask: Mask = "right", first_row: int = 0
 ) -> Reaches:
-    """What the accesses of a kernel cover, block after block, with its idea of strides and masks."""
+    """Return what the accesses of a kernel cover, block after block, with its idea of strides and masks."""
 
     def of(case: Case, program: int) -> tuple[Reach, ...]:
         n, block = columns(case), block_size(case)
@@ -107,7 +107,7 @@ def reach(
 
 
 def both(x: Stride, y: Stride, columns_mask: Mask = "right", rows_mask: Mask = "right") -> tuple[Reaches, Reaches]:
-    """The load of x and the store of y, with the same mistake."""
+    """Return the load of x and the store of y, with the same mistake."""
     return reach(False, x, columns_mask, rows_mask), reach(True, y, columns_mask, rows_mask)
 
 
@@ -140,7 +140,7 @@ def _down_columns(case: Case, program: int) -> tuple[Reach, ...]:
 
 
 def _all_but_first_rows(case: Case) -> dict[str, Array]:
-    """All rows but those of program 0, of an output with a row or a number for each row of x."""
+    """Return all rows but those of program 0, of an output with a row or a number for each row of x."""
     [(name, output)] = ((name, tensor) for name, tensor in case.tensors.items() if tensor.role is Role.OUTPUT)
     rows = np.arange(row_count(case)).reshape(-1, *(1,) * (output.values.ndim - 1)) >= rows_owned(case)
     return {name: np.broadcast_to(rows, output.values.shape)}

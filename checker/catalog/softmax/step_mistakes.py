@@ -31,7 +31,7 @@ def _by_their_numbers(case: Case) -> Iterable[int]:
 
 
 def _times(case: Case, begins: Begins) -> npt.NDArray[np.int64]:
-    """How many blocks each column of a row is in."""
+    """Return how many blocks each column of a row is in."""
     steps = np.zeros(columns(case) + 1, np.int64)
     for first in begins(case):
         if first < columns(case):
@@ -41,13 +41,13 @@ def _times(case: Case, begins: Begins) -> npt.NDArray[np.int64]:
 
 
 def _counted(x: Array, case: Case, begins: Begins) -> Array:
-    """The softmax with a sum that has each column as often as it is in a block."""
+    """Return the softmax with a sum that has each column as often as it is in a block."""
     e = exp32(shifted(x))
     return np.asarray(e / total(e * _times(case, begins)))
 
 
 def _seen(x: Array, case: Case, begins: Begins, in_maximum: bool, in_sum: bool) -> Array:
-    """The softmax with the maximum, or the sum, or both, of the columns that are in any block."""
+    """Return the softmax with the maximum, or the sum, or both, of the columns that are in any block."""
     some = _times(case, begins) > 0
     e = exp32(x - (x[:, some] if in_maximum else x).max(axis=1, keepdims=True))
     return np.asarray(e / total(e[:, some] if in_sum else e))
@@ -90,7 +90,7 @@ def _after(loops: int) -> Begins:
 
 
 def _pointers_past_the_row(case: Case, program: int) -> tuple[Reach, ...]:
-    """The first load of the second loop, from where the first one has left the pointers."""
+    """Return the first load of the second loop, from where the first one has left the pointers."""
     first = program * rows_owned(case)
     last, width = min(first + rows_owned(case), row_count(case)) - 1, min(block_size(case), columns(case))
     moved = -(-columns(case) // block_size(case)) * block_size(case)

@@ -26,7 +26,7 @@ def _over_padding(x: Array, case: Case) -> Array:
 
 
 def _of_zeroed(x: Array, case: Case) -> Array:
-    """The same, with 0 for each -inf in the row as well."""
+    """Return the same, with 0 for each -inf in the row as well."""
     return _over_padding(np.where(np.isneginf(x), 0.0, x), case)
 
 

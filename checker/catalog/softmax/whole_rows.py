@@ -15,24 +15,26 @@ from checker.course.case import Array, Case
 
 
 def block_of(n: int) -> dict[str, int]:
-    """The block of the stub: the next power of two."""
+    """Return the block of the stub: the next power of two."""
     return {"BLOCK_SIZE": 1 << (n - 1).bit_length()}
 
 
 def whole_row(make: CaseMaker, name: str, proves: Proves, x: Array, gaps: tuple[int, int], **how: Any) -> Case:
-    """A launch as in the stub: the block is the next power of two."""
+    """Return a launch as in the stub: the block is the next power of two."""
     return replace(make, blocks=block_of(x.shape[1])).launch(name, proves, x, gaps, **how)
 
 
 def mostly_padding(make: CaseMaker, lowest: float, highest: float) -> Case:
-    """A row of few numbers in a huge block, where a little in each padded lane adds up."""
+    """Return a row of few numbers in a huge block, where a little in each padded lane adds up."""
     random = make.draw.case("padding")
     x = random.uniform(lowest, highest, (1, int(random.integers(2, 8)))).astype(np.float32)
     return make.resized(1 << 17).launch("mostly padding", "any-length", x, (24, 24), once=True)
 
 
 def of_every_length(make: CaseMaker, random: np.random.Generator) -> list[Case]:
-    """The shortest and the longest rows of blocks of every size, and some between; the last two in fp32 and fp16."""
+    """Return the shortest and the longest rows of blocks of every size, and some between; the last two in fp32 and
+    fp16.
+    """
     lengths = {2, 3, 4}
     for block in (8, 16, 32, 256):
         half = block // 2

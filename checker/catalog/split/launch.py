@@ -43,7 +43,7 @@ class Parts:
 
 
 def launch_split(name: str, proves: Proves, shape: Shape, cut: Cut, inputs: Inputs, once: bool = False) -> Case:
-    """One launch of `split_kernel`: a program per split and head."""
+    """Return one launch of `split_kernel`: a program per split and head."""
     arguments = inputs.tensors(shape) | _parts(
         blank((cut.splits, shape.heads, shape.n_q, shape.D), np.float32, np.nan),
         blank((cut.splits, shape.heads, shape.n_q), np.float32, np.nan),
@@ -69,7 +69,7 @@ def launch_merge(
     dtype: type[Any] = np.float32,
     once: bool = False,
 ) -> Case:
-    """One launch of `merge_kernel`: a program per query and head. Of the shape, Br is 1; O has the `dtype`."""
+    """Return one launch of `merge_kernel`: a program per query and head. Of the shape, Br is 1; O has the `dtype`."""
     splits = len(parts.lse)
     half = dtype is BF16
     outputs = {"o": unwritten(parts.o[0], np.float32 if half else dtype), "lse": unwritten(parts.lse[0], np.float32)}
@@ -95,23 +95,23 @@ def _dense(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def is_split(case: Case) -> bool:
-    """Whether the launch is one of `split_kernel`, and not of the merge."""
+    """Return whether the launch is one of `split_kernel`, and not of the merge."""
     return case.kernel == SPLIT.name
 
 
 def cut_of(case: Case) -> Cut:
-    """How the keys of a launch of `split_kernel` are split."""
+    """Return how the keys of a launch of `split_kernel` are split."""
     return Cut(case.grid[0], int(case.scalars["keys_per_split"]))
 
 
 def keys_of(case: Case, split: int) -> tuple[int, int]:
-    """The first key of a split, and the one past its last; the same if it has none."""
+    """Return the first key of a split, and the one past its last; the same if it has none."""
     n_k, keys = shape_of(case).n_k, cut_of(case).keys
     return min(split * keys, n_k), min((split + 1) * keys, n_k)
 
 
 def tiles_of(case: Case) -> Array:
-    """How many tiles of keys each split has."""
+    """Return how many tiles of keys each split has."""
     counts = [end - first for first, end in (keys_of(case, split) for split in range(case.grid[0]))]
     return np.asarray(-(-np.array(counts) // shape_of(case).Bc))
 

@@ -27,12 +27,12 @@ def right(part: Case) -> Outputs:
 
 
 def in_splits(of: Callable[[Case], Outputs], keys: Keys = own_keys, empty: tuple[float, float] = EMPTY) -> Writes:
-    """A wrong idea of what a split computes, of which keys it has, or of what it stores if it has none."""
+    """Return a wrong idea of what a split computes, of which keys it has, or of what it stores if it has none."""
     return Writes(lambda case: of_splits(case, of, keys, empty) if is_split(case) else {})
 
 
 def lifted(idea: Misconception) -> Misconception:
-    """A wrong idea of attention, in each split."""
+    """Return a wrong idea of attention, in each split."""
 
     def of(sign: Writes) -> Writes:
         return Writes(in_splits(sign.outputs).outputs, sign.line, sign.needs_line)
@@ -42,33 +42,33 @@ def lifted(idea: Misconception) -> Misconception:
 
 
 def from_to(first: Callable[[Case, int], int], end: Callable[[Case, int], int]) -> Keys:
-    """The keys from `first` up to `end`, as far as there are any."""
+    """Return the keys from `first` up to `end`, as far as there are any."""
     return lambda case, split: np.arange(first(case, split), min(end(case, split), shape_of(case).n_k))
 
 
 def begin(case: Case, split: int) -> int:
-    """The first key of a split."""
+    """Return the first key of a split."""
     return split * cut_of(case).keys
 
 
 def end(case: Case, split: int) -> int:
-    """One past the last key of a split."""
+    """Return one past the last key of a split."""
     return keys_of(case, split)[1]
 
 
 def in_whole_tiles(case: Case, count: int) -> int:
-    """A number of keys, rounded up to whole tiles."""
+    """Return a number of keys, rounded up to whole tiles."""
     return -(-count // shape_of(case).Bc) * shape_of(case).Bc
 
 
 def with_next_keys(case: Case, split: int) -> Array:
-    """The keys of a split, and as many of the next one as fill its last tile."""
+    """Return the keys of a split, and as many of the next one as fill its last tile."""
     first, last = keys_of(case, split)
     return np.arange(first, min(first + in_whole_tiles(case, last - first), shape_of(case).n_k))
 
 
 def with_one_more(case: Case, split: int) -> Array:
-    """The keys of a split, and the one after them, if it is in the same tile."""
+    """Return the keys of a split, and the one after them, if it is in the same tile."""
     first, last = keys_of(case, split)
     inside = (last - first) % shape_of(case).Bc and last < shape_of(case).n_k
     return np.arange(first, last + bool(inside))
@@ -111,7 +111,7 @@ def keys_below_n_q(case: Case) -> Outputs:
 
 
 def length(case: Case, split: int) -> int:
-    """How many keys a split has."""
+    """Return how many keys a split has."""
     first, last = keys_of(case, split)
     return last - first
 
@@ -132,7 +132,7 @@ def queries_first(case: Case, made: dict[str, Array]) -> Outputs:
 
 
 def left_out(rows: Callable[[Case], Array]) -> Unwritten:
-    """What is left of the parts if programs store to the same `rows`, counted through all parts."""
+    """Return what is left of the parts if programs store to the same `rows`, counted through all parts."""
 
     def elements(case: Case) -> dict[str, Array]:
         if not is_split(case):
@@ -148,7 +148,7 @@ def left_out(rows: Callable[[Case], Array]) -> Unwritten:
 
 
 def empty_splits(case: Case) -> dict[str, Array]:
-    """All that splits without keys should store."""
+    """Return all that splits without keys should store."""
     if not is_split(case):
         return {}
     empty = tiles_of(case) == 0
@@ -160,7 +160,7 @@ def empty_splits(case: Case) -> dict[str, Array]:
 
 
 def merging(formula: Callable[[Array, Array, Case], tuple[Array, Array | None]]) -> Writes:
-    """A wrong idea of the merge: O and LSE from those of the parts; None: a kernel may have any LSE."""
+    """Return a wrong idea of the merge: O and LSE from those of the parts; None: a kernel may have any LSE."""
 
     def outputs(case: Case) -> Outputs:
         if is_split(case):
@@ -211,7 +211,7 @@ def merging_with_lse(total: Callable[[Array, Array, Array], Array]) -> Writes:
 
 
 def merging_first(axis: int, of_o: bool, of_lse: bool) -> Writes:
-    """A merge that takes the first head (axis 1) or query (axis 2) of the parts for all."""
+    """Return a merge that takes the first head (axis 1) or query (axis 2) of the parts for all."""
 
     def formula(o: Array, lse: Array, case: Case) -> tuple[Array, Array]:
         first = [np.broadcast_to(np.take(x, [0], axis), x.shape) for x in (o, lse)]
@@ -221,7 +221,7 @@ def merging_first(axis: int, of_o: bool, of_lse: bool) -> Writes:
 
 
 def parts_reached(last: Callable[[Case], int]) -> Reaches:
-    """What a load of all parts covers, from the first to the number `last`."""
+    """Return what a load of all parts covers, from the first to the number `last`."""
 
     def of(case: Case, program: int) -> tuple[Reach, ...]:
         if is_split(case):
@@ -238,7 +238,7 @@ def parts_reached(last: Callable[[Case], int]) -> Reaches:
 
 
 def part_stored(rows: Callable[[Case], int]) -> Reaches:
-    """What a split's stores cover, with so many rows for its queries."""
+    """Return what a split's stores cover, with so many rows for its queries."""
 
     def of(case: Case, program: int) -> tuple[Reach, ...]:
         if not is_split(case):
@@ -253,7 +253,7 @@ def part_stored(rows: Callable[[Case], int]) -> Reaches:
 
 
 def ids_exchanged(case: Case, program: int) -> tuple[Reach, ...]:
-    """The load of Q by a program of `split_kernel` that takes the grid's first axis for the head."""
+    """Return the load of Q by a program of `split_kernel` that takes the grid's first axis for the head."""
     head = program % case.grid[0]
     if not is_split(case) or head < case.grid[1]:
         return ()

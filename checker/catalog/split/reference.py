@@ -21,7 +21,7 @@ Outputs = Mapping[str, Array]
 
 
 def own_keys(case: Case, split: int) -> Array:
-    """The keys of a split, by their numbers."""
+    """Return the keys of a split, by their numbers."""
     return np.arange(*keys_of(case, split))
 
 
@@ -31,7 +31,7 @@ def of_splits(
     keys: Callable[[Case, int], Array] = own_keys,
     empty: tuple[float, float] = (0.0, -np.inf),
 ) -> dict[str, Array]:
-    """What all splits write, if each writes `of` its keys alone; without keys, O and LSE as in `empty`.
+    """Return what all splits write, if each writes `of` its keys alone; without keys, O and LSE as in `empty`.
 
     Of splits of which no program is run, nothing is computed.
     """
@@ -48,7 +48,7 @@ def of_splits(
 
 
 def right_splits(case: Case) -> dict[str, Array]:
-    """What all splits should write."""
+    """Return what all splits should write."""
     return of_splits(case, lambda part: {n: e.values for n, e in expected_alone(part).items()})
 
 
@@ -61,7 +61,7 @@ def merged(o: Array, lse: Array) -> tuple[Array, Array]:
 
 
 def expected(case: Case) -> Mapping[str, Expected]:
-    """What the launch should write, with running-error bounds.
+    """Return what the launch should write, with running-error bounds.
 
     A split errs as p6 does on its keys alone. In the merge, an exponent errs by eps per unit of |LSE|, which a
     folded log2(e) costs, and a weight relatively by as much; a sum is rounded once a part. What underflows is below

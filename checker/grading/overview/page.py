@@ -27,7 +27,9 @@ once for each finding that it has. The kernels shown are examples: comments are 
 
 
 def html(tallies: Iterable[Tally], course: Settings, names: bool) -> str:
-    """The page. `names`: whether it says who has not begun, and whose work has no verdict or was refused unread."""
+    """Return the page. `names`: whether it says who has not begun, and whose work has no verdict or
+    was refused unread.
+    """
     return document("The class", ["<h1>The class</h1>\n", *_parts(list(tallies), course, names)])
 
 
@@ -120,7 +122,7 @@ def _finding(tally: Tally, found: Sentence, count: int, course: Settings) -> Ite
 
 
 def _example(work: Work, found: Sentence, course: Settings) -> tuple[Finding, str] | None:
-    """A finding in somebody's kernel, and the kernel; None if the file has changed since it was counted."""
+    """Return a finding in somebody's kernel, and the kernel; None if the file has changed since it was counted."""
     try:
         handed, verdict = recorded(work.puzzle, chosen(work), course)
     except Unresolved:

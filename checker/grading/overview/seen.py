@@ -60,7 +60,9 @@ def _digest(puzzle_id: str, submission: Submission) -> str:
 
 @cache
 def _is_published(puzzle_id: str, text: str) -> bool:
-    """Whether the kernels of a text are those of the course's own solution; a class hands in many texts often."""
+    """Return whether the kernels of a text are those of the course's own solution; a class hands in
+    many texts often.
+    """
     own = _words(puzzle_id, text)
     return bool(own) and own == _published(puzzle_id)
 
@@ -72,7 +74,9 @@ def _published(puzzle_id: str) -> tuple[str, ...]:
 
 
 def _words(puzzle_id: str, text: str) -> tuple[str, ...]:
-    """The kernels' tokens that count, with each name that could be any other as the number of its first place."""
+    """Return the kernels' tokens that count, with each name that could be any other as the number
+    of its first place.
+    """
     asked = {kernel.name for kernel in catalog.load(puzzle_id).kernels}
     tree = parsed(text)
     if tree is None:

@@ -27,7 +27,7 @@ class Attempt:
 
 
 def html(student: str, attempts: Iterable[Attempt]) -> str:
-    """The page. Attempts of one puzzle follow one another, the oldest first."""
+    """Return the page. Attempts of one puzzle follow one another, the oldest first."""
     return document(
         f"Office hours: {one_line(student)}", [f"<h1>Office hours: {name(student)}</h1>\n", *_parts(list(attempts))]
     )
@@ -52,7 +52,7 @@ def _parts(attempts: Sequence[Attempt]) -> Iterator[str]:
 
 
 def _kernels(attempt: Attempt) -> list[str]:
-    """The lines of what was handed in that are not blank."""
+    """Return the lines of what was handed in that are not blank."""
     if attempt.handed is None:
         return []
     text = kernels_of(catalog.load(attempt.puzzle), attempt.handed.submission)
@@ -60,7 +60,7 @@ def _kernels(attempt: Attempt) -> list[str]:
 
 
 def _changes(old: Sequence[str], new: Sequence[str]) -> str:
-    """A diff: what is gone after a minus, what is new marked after a plus."""
+    """Return a diff: what is gone after a minus, what is new marked after a plus."""
     lines = [line for line in difflib.unified_diff(old, new, lineterm="", n=2) if line[:3] not in ("---", "+++")]
     if not lines:
         return paragraph("Nothing in the kernels.")

@@ -40,7 +40,7 @@ class Token(NamedTuple):
 
 
 def tokens(source: str) -> list[Token]:
-    """The tokens that count: no comments, strings, parentheses or commas that end a list."""
+    """Return the tokens that count: no comments, strings, parentheses or commas that end a list."""
     source = _INFINITY.sub(r"\2inf", source)
     found: list[Token] = []
     line, at, depth = 0, 0, 0
@@ -81,7 +81,7 @@ def grams(words: Sequence[Token]) -> list[int]:
 
 
 def winnowed(numbers: Sequence[int]) -> dict[int, list[int]]:
-    """The fingerprints, and where each stands: of every WINDOW numbers the least, and of several the last."""
+    """Return the fingerprints, and where each stands: of every WINDOW numbers the least, and of several the last."""
     picked: dict[int, list[int]] = {}
     before = -1
     for start in range(max(1, len(numbers) - WINDOW + 1)):

@@ -21,7 +21,7 @@ it cannot say who wrote what, and it should decide nothing alone. That a pair is
 
 
 def html(classes: Sequence[Found], counted: int, unread: int) -> str:
-    """The page. `counted`: submissions that were compared; `unread`: that could not be read."""
+    """Return the page. `counted`: submissions that were compared; `unread`: that could not be read."""
     return document("Passages in common", ["<h1>Passages in common</h1>\n", *_parts(classes, counted, unread)])
 
 

@@ -72,7 +72,8 @@ def found(
     root: Path = places.ROOT,
     earlier: Iterable[tuple[str, Submission]] = (),
 ) -> Found:
-    """The pairs among (student, submission) for one puzzle; `earlier`: of other classes, who make none by themselves.
+    """Return the pairs among (student, submission) for one puzzle; `earlier`: of other classes, who make none by
+    themselves.
 
     Nobody is in both.
     """
@@ -121,7 +122,7 @@ def _in_common(texts: Sequence[Text], own: Sequence[Set[int]]) -> Iterator[tuple
 
 
 def _of_two(who: Sequence[int], owners: Sequence[Set[str]]) -> Iterator[tuple[int, int]]:
-    """The pairs of texts that are not one student's alone: somebody may have handed in a thousand of his own."""
+    """Yield the pairs of texts that are not one student's alone: somebody may have handed in a thousand of his own."""
     groups: dict[Set[str], list[int]] = defaultdict(list)
     for position in who:
         groups[owners[position]].append(position)
@@ -150,7 +151,7 @@ def _side(student: str, source: str, shared: Set[int]) -> Side:
 
 
 def _texts(puzzle: Puzzle, handed: Iterable[tuple[str, Submission]]) -> list[Text]:
-    """The distinct texts; a class has many that are the same but for names."""
+    """Return the distinct texts; a class has many that are the same but for names."""
     texts: dict[str, Text] = {}
     for student, submission in handed:
         source = kernels_of(puzzle, submission)
@@ -162,7 +163,7 @@ def _texts(puzzle: Puzzle, handed: Iterable[tuple[str, Submission]]) -> list[Tex
 
 
 def _known(puzzle: Puzzle, root: Path) -> set[int]:
-    """The numbers of all that the course itself says: the stub, the lesson, the solution if it is there."""
+    """Return the numbers of all that the course itself says: the stub, the lesson, the solution if it is there."""
     lesson = emptied(places.script(puzzle.id, root).read_text(encoding="utf-8"), puzzle)
     texts = [lesson]
     if (solution := places.solution(puzzle.id, root)).exists():

@@ -46,7 +46,7 @@ class Scope:
         ]
 
     def of(self, node: ast.expr) -> Kind | None:
-        """The kind of an expression; None if it is nothing that the kernels here are made of."""
+        """Return the kind of an expression; None if it is nothing that the kernels here are made of."""
         match node:
             case ast.Name(id=name):
                 return self.kinds.get(name)
@@ -109,7 +109,9 @@ class Scope:
 
 
 def scope_of(kernel: ast.FunctionDef) -> Scope:
-    """The names of a kernel: its parameters by the course's way to name them, its variables by what they are given."""
+    """Return the names of a kernel: its parameters by the course's way to name them, its variables by what they are
+    given.
+    """
     scope = Scope(in_triton=any(parameter.annotation for parameter in kernel.args.args))
     counted = {
         node.args[1].id

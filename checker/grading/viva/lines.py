@@ -40,14 +40,14 @@ class Change:
     after: str
 
     def made_in(self, text: str) -> str:
-        """The text with that line changed."""
+        """Return the text with that line changed."""
         lines = text.split("\n")
         lines[self.line - 1] = self.after
         return "\n".join(lines)
 
 
 def listing(text: str, program: Program) -> Listing:
-    """What the judge runs of a submission's text, with an empty line between the parts."""
+    """Return what the judge runs of a submission's text, with an empty line between the parts."""
     spans = [(value.lineno, value.end_lineno or value.lineno) for value in program.constants.values()]
     for function in program.functions.values():
         first = min([function.lineno, *(one.lineno for one in function.decorator_list)])
@@ -86,7 +86,7 @@ def changes(text: str, function: ast.FunctionDef, draw: random.Random) -> Iterat
 
 
 def _change(lines: list[str], function: ast.FunctionDef, one: Replacement) -> Change | None:
-    """A replacement as a change of one line; None if it is none, or changes nothing."""
+    """Return a replacement as a change of one line; None if it is none, or changes nothing."""
     if isinstance(one.old, ast.Expr) and isinstance(one.old.value, ast.Constant):
         return None  # a docstring
     wanted = one.text
@@ -107,13 +107,13 @@ def _change(lines: list[str], function: ast.FunctionDef, one: Replacement) -> Ch
 
 
 def _means(text: str, wanted: str) -> bool:
-    """Whether a function's text is the one that is wanted, however it is written."""
+    """Return whether a function's text is the one that is wanted, however it is written."""
     tree = parsed(text)
     return tree is not None and ast.unparse(tree) == wanted
 
 
 def _smallest(old: ast.AST, new: ast.AST) -> tuple[ast.AST, ast.AST]:
-    """The smallest part of a node in which another one differs, of those that have a place in the text."""
+    """Return the smallest part of a node in which another one differs, of those that have a place in the text."""
     if type(old) is not type(new):
         return old, new
     differ: list[tuple[object, object]] = []
@@ -135,7 +135,7 @@ def _same(one: object, other: object) -> bool:
 
 
 def _texts(new: ast.AST, kept: dict[int, ast.expr], line: str) -> Iterator[str]:
-    """How a node may be written: what it takes from the line as it stands there, with parentheses or without."""
+    """Yield how a node may be written: what it takes from the line as it stands there, with parentheses or without."""
     parts: list[ast.expr] = []
     drawn_up = ast.unparse(_with_names(new, kept, parts))
     texts = [_part(line, part) for part in parts]
@@ -150,7 +150,7 @@ def _texts(new: ast.AST, kept: dict[int, ast.expr], line: str) -> Iterator[str]:
 
 
 def _with_names(node: ast.AST, kept: dict[int, ast.expr], parts: list[ast.expr]) -> ast.AST:
-    """A copy of a node in which a name stands for each part that was kept; these are gathered in `parts`."""
+    """Return a copy of a node in which a name stands for each part that was kept; these are gathered in `parts`."""
     if isinstance(node, ast.expr) and id(node) in kept and node.lineno == node.end_lineno:
         parts.append(node)
         return ast.Name(f"kept_{len(parts) - 1}_of_it", ast.Load())

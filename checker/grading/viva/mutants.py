@@ -68,7 +68,7 @@ class Mutant:
 
 
 def mutants(solution: str) -> list[Mutant]:
-    """All mutants of all kernels of a solution, each text once."""
+    """Return all mutants of all kernels of a solution, each text once."""
     tree = ast.parse(solution)
     found: dict[str, Mutant] = {}
     read_the_same: Counter[tuple[str, ...]] = Counter()
@@ -90,7 +90,7 @@ def mutants(solution: str) -> list[Mutant]:
 
 
 def replacements(function: ast.FunctionDef) -> Iterator[Replacement]:
-    """All that the operators make of a function's nodes."""
+    """Yield all that the operators make of a function's nodes."""
     scope = scope_of(function)
     for place, node in list(_nodes(function, function)):
         for operator in OPERATORS:
@@ -104,7 +104,7 @@ def _change(node: ast.AST, new: ast.AST) -> str:
 
 
 def _nodes(root: ast.AST, statement: ast.AST) -> Iterator[tuple[Place, ast.AST]]:
-    """Every node that stands for something at run time: no parameters, and nothing that only lends its type."""
+    """Yield every node that stands for something at run time: no parameters, and nothing that only lends its type."""
     if isinstance(root, ast.Attribute) and root.attr == "dtype":
         return
     for field, value in ast.iter_fields(root):

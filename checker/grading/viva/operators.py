@@ -45,7 +45,7 @@ GAPS = (8, 24)  # elements between rows, or heads, that a kernel might count on
 
 
 def _parsed(text: str, **parts: ast.expr) -> ast.expr:
-    """An expression as it is written, with parts put in for their names."""
+    """Return an expression as it is written, with parts put in for their names."""
 
     class Put(ast.NodeTransformer):
         def visit_Name(self, node: ast.Name) -> ast.expr:
@@ -56,7 +56,7 @@ def _parsed(text: str, **parts: ast.expr) -> ast.expr:
 
 
 def _moved(value: ast.expr, scope: Scope) -> Iterator[ast.expr]:
-    """An integer that is one, two or a block larger or smaller."""
+    """Yield an integer that is one, two or a block larger or smaller."""
     for by in ("1", "2", *scope.blocks):
         yield _parsed(f"e + {by}", e=value)
         yield _parsed(f"e - {by}", e=value)
@@ -68,7 +68,7 @@ def _is_int(node: ast.expr, scope: Scope) -> bool:
 
 
 def _with(node: ast.AST, field: str, value: object, index: int | None = None) -> ast.AST:
-    """The node with another value in one of its fields, or at one place of it."""
+    """Return the node with another value in one of its fields, or at one place of it."""
     fields = dict(ast.iter_fields(node))
     fields[field] = value if index is None else [*fields[field][:index], value, *fields[field][index + 1 :]]
     new = type(node)(**fields)
@@ -80,7 +80,7 @@ def _function(node: ast.AST) -> str:
 
 
 def shifted(node: ast.AST, scope: Scope) -> Changes:
-    """Each bound, offset and index, by 1, 2 and a block."""
+    """Yield each bound, offset and index, by 1, 2 and a block."""
     places: list[tuple[str, int | None, ast.expr]] = []  # where integers stand
     match node:
         case ast.Compare(comparators=[right]) if _is_int(right, scope):
@@ -119,7 +119,7 @@ def renamed(node: ast.AST, scope: Scope) -> Changes:
 
 
 def dropped_term(node: ast.AST, scope: Scope) -> Changes:
-    """One of two operands."""
+    """Yield one of two operands."""
     if isinstance(node, ast.BinOp):
         yield node.left
         if isinstance(node.op, ast.Add | ast.Mult | ast.BitAnd):
@@ -127,7 +127,7 @@ def dropped_term(node: ast.AST, scope: Scope) -> Changes:
 
 
 def fixed(node: ast.AST, scope: Scope) -> Changes:
-    """A constant for a parameter; for a stride what it is where nothing lies between, or always as much."""
+    """Yield a constant for a parameter; for a stride what it is where nothing lies between, or always as much."""
     if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load) or scope.since.get(node.id) != 0:
         return
     kind, name = scope.kinds[node.id], node.id
@@ -144,7 +144,7 @@ def fixed(node: ast.AST, scope: Scope) -> Changes:
 
 
 def capped(node: ast.AST, scope: Scope) -> Changes:
-    """A size that is believed only so far."""
+    """Yield a size that is believed only so far."""
     if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id.startswith("n_"):
         smaller = "tl.minimum" if scope.in_triton else "min"
         yield _parsed(f"{smaller}({node.id}, {LARGE})")
@@ -186,7 +186,7 @@ def called(node: ast.AST, scope: Scope) -> Changes:
 
 
 def looped(node: ast.AST, scope: Scope) -> Changes:
-    """A loop that begins a block later, takes longer or shorter steps, or continues twice as far."""
+    """Yield a loop that begins a block later, takes longer or shorter steps, or continues twice as far."""
     if isinstance(node, ast.Call) and _function(node) == "range" and node.args:
         begins = [_parsed("0")] if len(node.args) == 1 else []  # where nothing else is said
         start, end, step, *_ = [*begins, *node.args, _parsed("1")]
@@ -197,7 +197,7 @@ def looped(node: ast.AST, scope: Scope) -> Changes:
 
 
 def indexed(node: ast.AST, scope: Scope) -> Changes:
-    """A vector that lies along the other axis, or is not laid along any."""
+    """Yield a vector that lies along the other axis, or is not laid along any."""
     match node:
         case ast.Subscript(value=value, slice=ast.Tuple(elts=[one, other])):
             yield _with(node, "slice", ast.Tuple([other, one], ast.Load()))
@@ -205,7 +205,7 @@ def indexed(node: ast.AST, scope: Scope) -> Changes:
 
 
 def stated(node: ast.AST, scope: Scope) -> Changes:
-    """A statement left out; a sum that forgets what it had."""
+    """Yield a statement left out; a sum that forgets what it had."""
     if isinstance(node, ast.Assign | ast.AugAssign | ast.Expr | ast.If):
         yield ast.Pass()
     if isinstance(node, ast.AugAssign):
@@ -225,7 +225,7 @@ def addresses_in_32_bits(node: ast.AST, scope: Scope) -> Changes:
 
 
 def converted(node: ast.AST, scope: Scope) -> Changes:
-    """A conversion left out, or to another type."""
+    """Yield a conversion left out, or to another type."""
     match node:
         case ast.Call(func=ast.Attribute(value=value, attr="to")):
             yield value
@@ -252,7 +252,7 @@ def half_inside(node: ast.AST, scope: Scope) -> Changes:
 
 
 def untiled(node: ast.AST, scope: Scope) -> Changes:
-    """A product without tl.dot; a transposition that only looks like one."""
+    """Yield a product without tl.dot; a transposition that only looks like one."""
     match node:
         case ast.Call(args=[one, other]) if _function(node) == "tl.dot":
             yield _parsed("tl.sum(a[:, :, None] * b[None, :, :], axis=1)", a=one, b=other)
@@ -261,7 +261,7 @@ def untiled(node: ast.AST, scope: Scope) -> Changes:
 
 
 def promised(node: ast.AST, scope: Scope) -> Changes:
-    """What the compiler is told of a number, and need not be true."""
+    """Yield what the compiler is told of a number, and need not be true."""
     match node:
         case _ if not scope.in_triton:
             return

@@ -24,7 +24,7 @@ Asked = Mapping[str, tuple[Question, ...]]  # by the identity of a kernel
 
 
 def questions(puzzle_id: str, class_: Sequence[Own], asked: Asked) -> str:
-    """The page for the students."""
+    """Return the page for the students."""
     return document(f"Questions: {catalog.load(puzzle_id).heading}", _questions(puzzle_id, class_, asked))
 
 
@@ -69,5 +69,5 @@ def _numbered(lines: Sequence[str]) -> str:
 
 
 def _line(text: str) -> str:
-    """One line that a student has typed, or that was made from it."""
+    """Return one line that a student has typed, or that was made from it."""
     return escape(one_line(text, _COLUMNS))

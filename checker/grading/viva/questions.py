@@ -58,7 +58,8 @@ class Own:
 
 
 def accepted(work: Work, course: settings.Settings) -> Own | bool | None:
-    """What the records say of somebody's work: the kernel if it is accepted, False if it is not, None if nothing.
+    """Return what the records say of somebody's work: the kernel if it is accepted, False if it is not, None if
+    nothing.
 
     Nothing is judged. Raises KeyProblem.
     """
@@ -108,7 +109,7 @@ def questions(own: Own, folder: Path) -> tuple[Question, ...]:
 
 
 def _tells(verdict: Verdict, fails: tuple[str, ...]) -> bool:
-    """Whether something is wrong with a kernel that can be told from its line."""
+    """Return whether something is wrong with a kernel that can be told from its line."""
     if verdict.status in _NOTHING_SEEN or not fails or not verdict.findings:
         return False
     wrong = verdict.status in (Status.WRONG, Status.PARTLY_RIGHT)
@@ -128,7 +129,7 @@ def _changes(own: Own) -> Iterator[Change]:
 
 
 def _changed(submission: Submission, change: Change) -> Submission:
-    """The submission with a line changed, in the same cells."""
+    """Return the submission with a line changed, in the same cells."""
     lines, chunks = change.made_in(submission.text).split("\n"), []
     for chunk in submission.chunks:
         length = chunk.text.count("\n") + 1
@@ -142,7 +143,7 @@ def _program(puzzle_id: str, submission: Submission) -> Program:
 
 
 def _runs(puzzle_id: str, submission: Submission) -> bool:
-    """Whether the judge would run a submission at all."""
+    """Return whether the judge would run a submission at all."""
     try:
         return not program_of(submission, catalog.load(puzzle_id).kernels)[1]
     except NotASubmission:

@@ -84,7 +84,7 @@ def shape_of_loops(source: str, kernel: str) -> str:
 
 
 def _loops(source: str, kernel: str) -> dict[int, int]:
-    """The first and the last line of each loop of a kernel."""
+    """Return the first and the last line of each loop of a kernel."""
     functions = (one for one in ast.parse(source).body if isinstance(one, ast.FunctionDef) and one.name == kernel)
     nodes = (node for function in functions for node in ast.walk(function))
     return {node.lineno: node.end_lineno or node.lineno for node in nodes if isinstance(node, ast.For | ast.While)}
@@ -104,7 +104,7 @@ class _Level:
 def _events(
     steps: Sequence[Step], recorded: Steps, log: AccessLog, loops: Mapping[int, int], names: Sequence[str]
 ) -> Iterator[Event]:
-    """The events of one program. Names that a function of the submission's own holds are left out."""
+    """Yield the events of one program. Names that a function of the submission's own holds are left out."""
     levels = [_Level(0, 1 << 31)]
     starts = np.concatenate(([0], np.cumsum(log.distinct)))
 
@@ -135,7 +135,7 @@ def _events(
 
 
 def _kind(value: Value) -> Kind | None:
-    """The kind of event that it is to assign a value; None if it is not compared."""
+    """Return the kind of event that it is to assign a value; None if it is not compared."""
     if value.numbers is None:
         return None
     if value.type in FLOATS:
@@ -144,7 +144,7 @@ def _kind(value: Value) -> Kind | None:
 
 
 def _ended(levels: list[_Level]) -> Event:
-    """The end of the innermost loop: its head was looked at once more than it was gone through."""
+    """Return the end of the innermost loop: its head was looked at once more than it was gone through."""
     loop = levels.pop()
     iterations = np.array(float(max(loop.iteration, 0)))
     return Event(Kind.LOOP, _place(levels), "", loop.first, iterations, step=loop.head)

@@ -76,7 +76,9 @@ def _read(before: Sequence[Event], text: Text, event: Event, index: tuple[int, .
 
 
 def _beside(yours: Programs, right: Programs, own: str, other: str) -> tuple[Numbers, Numbers]:
-    """All numbers of a name, and of one of the solution's at the same places; none if some cannot be compared."""
+    """Return all numbers of a name, and of one of the solution's at the same places; none if some
+    cannot be compared.
+    """
     a, b = [np.zeros(0)], [np.zeros(0)]
     for program, events in yours.items():
         for one in held(events, right.get(program, ()), {own: other}):
@@ -89,7 +91,7 @@ def _beside(yours: Programs, right: Programs, own: str, other: str) -> tuple[Num
 
 
 def _alike(a: Numbers, b: Numbers) -> bool:
-    """Whether both are the same, and enough numbers to tell."""
+    """Return whether both are the same, and enough numbers to tell."""
     return _tells(b) and bool(np.allclose(a, b, rtol=CLOSE, atol=1e-30, equal_nan=True))
 
 
@@ -98,7 +100,7 @@ def _tells(numbers: Numbers) -> bool:
 
 
 def _factor(a: Numbers, b: Numbers) -> float | None:
-    """The factor by which all numbers are off; None if there is none."""
+    """Return the factor by which all numbers are off; None if there is none."""
     both = np.isfinite(a) & np.isfinite(b) & (np.abs(b) > 1e-12)
     if not _tells(b[both]):
         return None

@@ -91,7 +91,7 @@ def told(puzzle_id: str, finding: Finding, seen: Compared, first: Difference, cu
 
 
 def _relation(seen: Compared, first: Difference, where: Locator) -> Relation | None:
-    """How the name that differs relates to others."""
+    """Return how the name that differs relates to others."""
     if seen.wrong is not None and not np.isfinite(first.yours):
         yours, right = seen.yours[first.program], seen.right.programs[first.program]
         born = birth(yours, right, seen.wrong.code, first)
@@ -100,7 +100,9 @@ def _relation(seen: Compared, first: Difference, where: Locator) -> Relation | N
 
 
 def _contradicted(finding: Finding, seen: Compared, where: Locator) -> bool:
-    """Whether a name that fits NaN, infinities and zeros alone is about a line that does what the solution does."""
+    """Return whether a name that fits NaN, infinities and zeros alone is about a line that does
+    what the solution does.
+    """
     if finding.certain or finding.where.line is None or finding.where.role:
         return False
     lines = {where(event.line).line for programs in seen.yours.values() for event in programs}
@@ -108,7 +110,7 @@ def _contradicted(finding: Finding, seen: Compared, where: Locator) -> bool:
 
 
 def _place(seen: Compared, one: Difference) -> str:
-    """The place in the solution, as questions are about it; of masks and whole numbers what comes of them."""
+    """Return the place in the solution, as questions are about it; of masks and whole numbers what comes of them."""
     if one.kind is Kind.EXACT:
         one = next((other for other in seen.every if other.kind is not Kind.EXACT), one)
     if one.kind in (*NAMED, Kind.LEFT):
@@ -117,14 +119,14 @@ def _place(seen: Compared, one: Difference) -> str:
 
 
 def _number(one: Difference, number: float) -> str:
-    """A number of what differs; of a mask True or False."""
+    """Return a number of what differs; of a mask True or False."""
     if one.kind is not Kind.EXACT:
         return f"{number:.4g}"
     return str(bool(number) if one.index else int(number))
 
 
 def _element(case: Case, one: Difference) -> str:
-    """The element of a name that differs, or the elements of a tensor."""
+    """Return the element of a name that differs, or the elements of a tensor."""
     if not one.elements:
         return f"{one.name}[{', '.join(map(str, one.index))}]" if one.index else one.name
     shape = case.tensors[one.name].values.shape

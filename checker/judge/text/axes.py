@@ -17,7 +17,7 @@ OF_PROGRAMS = {"wrong-row-map", "written-twice", "reads-anothers-result", "not-w
 
 
 def with_axis(program: Program, seen: Finding, cases: dict[int, Case], where: Locator) -> Finding:
-    """A finding that names the axis, if this one is about which program has what, and the text tells."""
+    """Return a finding that names the axis, if this one is about which program has what, and the text tells."""
     case = cases.get(-1 if seen.where.case_id is None else seen.where.case_id)
     if seen.id not in OF_PROGRAMS or case is None:
         return seen

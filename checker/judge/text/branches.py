@@ -44,7 +44,7 @@ def not_entered(program: Program, reached: Set[int]) -> list[Body]:
 
 
 def finding_on(missing: Sequence[Body], where: Locator) -> Finding:
-    """One finding on all of them; it stands at the first."""
+    """Return one finding on all of them; it stands at the first."""
     first, *others = missing
     holes: dict[str, Any] = {}
     if isinstance(first.owner, ast.FunctionDef):
@@ -59,7 +59,9 @@ def finding_on(missing: Sequence[Body], where: Locator) -> Finding:
 def unproven(
     puzzle: Puzzle, program: Program, missing: Sequence[Body], results: tuple[PropertyResult, ...]
 ) -> tuple[PropertyResult, ...]:
-    """The properties without the one that says that a kernel is right at any size, if a part of it was never run."""
+    """Return the properties without the one that says that a kernel is right at any size, if a part of it was never
+    run.
+    """
     names = {body.function.name for body in missing}
     concerned = [name for name in program.kernels if names & ({name} | program.calls[name])]
     of_kernel = puzzle.suspected.proves if puzzle.suspected else {}
@@ -68,7 +70,7 @@ def unproven(
 
 
 def _does_nothing(statement: ast.stmt) -> bool:
-    """A bare `return`, `pass`, a text, an assertion or a print."""
+    """Return a bare `return`, `pass`, a text, an assertion or a print."""
     match statement:
         case ast.Pass() | ast.Return(value=None) | ast.Assert() | ast.Expr(value=ast.Constant()):
             return True
@@ -123,13 +125,13 @@ class _Decided:
                 self._calls(function)
 
     def condition(self, body: Body) -> bool:
-        """Whether it is known, whatever is launched, if this body is entered."""
+        """Return whether it is known, whatever is launched, if this body is entered."""
         assert not isinstance(body.owner, ast.FunctionDef)
         asked = body.owner.iter if isinstance(body.owner, ast.For) else body.owner.test
         return self.in_each_launch(asked, body.function.name)
 
     def in_each_launch(self, node: ast.expr, function: str) -> bool:
-        """Whether the value of an expression in a function is known, whatever is launched."""
+        """Return whether the value of an expression in a function is known, whatever is launched."""
         match node:
             case ast.Constant():
                 return True

@@ -27,7 +27,7 @@ class _UnknownError(Exception):
 
 
 def clash(code: Text, line: int) -> str:
-    """A sentence on the blocks that do not fit together in a line; nothing if the text does not tell."""
+    """Return a sentence on the blocks that do not fit together in a line; nothing if the text does not tell."""
     for one in code.assignments:
         if one.line == line:
             try:
@@ -41,7 +41,7 @@ def clash(code: Text, line: int) -> str:
 
 
 def _square(code: Text, of: Assignment) -> str:
-    """A sentence on the first of the names in a line that has become square: a vector met a column."""
+    """Return a sentence on the first of the names in a line that has become square: a vector met a column."""
     names = code.closure(names_in(of.value))
     for one in code.assignments:
         if one.target not in names or one.line >= of.line:
@@ -63,7 +63,9 @@ def _square(code: Text, of: Assignment) -> str:
 
 
 def _vector_and_column(code: Text, sides: list[ast.expr], line: int) -> list[tuple[str, Shape]]:
-    """A vector and a column of the same length that are combined, each with what has it; nothing if there are none."""
+    """Return a vector and a column of the same length that are combined, each with what has it; nothing if there are
+    none.
+    """
     try:
         shapes = [(f"`{_short(side)}`", _shape(code, side, line)) for side in sides]
     except (_ClashError, _UnknownError):
@@ -80,7 +82,7 @@ def _short(value: ast.expr) -> str:
 
 
 def _computed(one: Assignment) -> ast.expr:
-    """What a name becomes: the sum, in `name += value`."""
+    """Return what a name becomes: the sum, in `name += value`."""
     return ast.BinOp(ast.Name(one.target), ast.Add(), one.value) if one.adds else one.value
 
 
@@ -89,7 +91,7 @@ def _said(shape: Shape) -> str:
 
 
 def _shape(code: Text, value: ast.expr, line: int) -> Shape:
-    """The shape of a value that is computed in a line. Raises _ClashError and _UnknownError."""
+    """Return the shape of a value that is computed in a line. Raises _ClashError and _UnknownError."""
     match value:
         case ast.Constant():
             return ()
@@ -109,7 +111,7 @@ def _shape(code: Text, value: ast.expr, line: int) -> Shape:
 
 
 def _together(code: Text, values: list[ast.expr], line: int) -> Shape:
-    """The shape of what is combined element by element."""
+    """Return the shape of what is combined element by element."""
     return _fitted([(f"`{_short(one)}`", _shape(code, one, line)) for one in values])
 
 

@@ -15,7 +15,7 @@ from checker.submission.extract import Program
 
 
 def outside(program: Program, kernel: str, seen: Finding, where: Locator) -> Finding | None:
-    """The finding on lines that stand below the kernel's last one and not in it, in place of another."""
+    """Return the finding on lines that stand below the kernel's last one and not in it, in place of another."""
     if kernel not in program.outside:
         return None
     first, last = (where(line).line for line in program.outside[kernel])
@@ -25,7 +25,9 @@ def outside(program: Program, kernel: str, seen: Finding, where: Locator) -> Fin
 
 
 def with_reason(program: Program, seen: Finding, evidence: Sequence[Evidence], where: Locator) -> Finding:
-    """A finding that says why nothing was stored, if it is about that, and the text and what was entered tell."""
+    """Return a finding that says why nothing was stored, if it is about that, and the text and what
+    was entered tell.
+    """
     one = next((e for e in evidence if e.case.id == seen.where.case_id), None)
     if seen.id != "not-written" or seen.where.line or one is None or one.result is None or one.result.on_gpu:
         return seen
@@ -73,6 +75,6 @@ def _end(body: Body) -> int:
 
 
 def _at(line: int, seen: Where, where: Locator) -> Where:
-    """The place of a finding, at another line."""
+    """Return the place of a finding, at another line."""
     place = where(line)
     return replace(seen, line=place.line, cell=place.cell, source=place.source)

@@ -53,7 +53,9 @@ def contents(course: Settings, puzzles: Sequence[str], root: Path) -> dict[str, 
 
 
 def requirements(root: Path, puzzles: Sequence[str]) -> str:
-    """What pip is to install there: what checking and grading need, and PyTorch for puzzles that are written in it."""
+    """Return what pip is to install there: what checking and grading need, and PyTorch for puzzles that are written in
+    it.
+    """
     project = msgspec.toml.decode((root / "pyproject.toml").read_bytes())["project"]
     extras = project["optional-dependencies"]
     needed = [*project["dependencies"], *extras["grading"]]

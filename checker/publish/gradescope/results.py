@@ -87,7 +87,7 @@ class Graded:
 
 
 def graded(parts: Sequence[Graded], others: str = "") -> dict[str, Any]:
-    """The results of a submission that was graded, in the course's points. `others`: files for other puzzles."""
+    """Return the results of a submission that was graded, in the course's points. `others`: files for other puzzles."""
     left_out = [said(f"Left out, because this assignment does not ask for their puzzles: {others}.")] if others else []
     tests = [test for part in parts for test in part.tests]
     return {
@@ -103,14 +103,14 @@ def graded(parts: Sequence[Graded], others: str = "") -> dict[str, Any]:
 
 
 def not_graded() -> dict[str, Any]:
-    """The results if nothing could be graded. The form demands a score."""
+    """Return the results if nothing could be graded. The form demands a score."""
     why = said(_NOT_GRADED)
     test = {"name": said("Not graded"), "score": 0, "max_score": 0, "status": "failed", "output": why, **_OF_A_TEST}
     return {"score": 0, "output": why, **_FRAME, "tests": [test], "extra_data": {"graded": False}}
 
 
 def _facts(part: Graded) -> dict[str, Any]:
-    """What Gradescope keeps for the instructor."""
+    """Return what Gradescope keeps for the instructor."""
     if part.verdict is None:
         return {"verdict": None}
     verdict = part.verdict

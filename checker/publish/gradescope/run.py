@@ -43,7 +43,7 @@ def main() -> int:
 
 
 def results_of(home: Path, puzzles: Sequence[str]) -> dict[str, Any]:
-    """The results of what lies in `submission/`. Raises whatever keeps it from being graded."""
+    """Return the results of what lies in `submission/`. Raises whatever keeps it from being graded."""
     source = home / "source"
     course = settings.read(source / COURSE)
     course = replace(course, key_file=str(source / COURSE / KEY), puzzles=tuple(puzzles))
@@ -58,7 +58,7 @@ def results_of(home: Path, puzzles: Sequence[str]) -> dict[str, Any]:
 
 
 def _part(work: Work, course: settings.Settings) -> Graded:
-    """What becomes of a puzzle. Raises what keeps it from being judged: then there is no score."""
+    """Return what becomes of a puzzle. Raises what keeps it from being judged: then there is no score."""
     stem, possible = ladder.stems()[work.puzzle], course.possible(work.puzzle)
     if not work.paths:
         problem = f"Nothing was handed in: no file is called {stem}.ipynb or {stem}.py."

@@ -53,7 +53,7 @@ def write(folder: Path, root: Path = places.ROOT, language: str = ENGLISH) -> No
 
 
 def pages(root: Path = places.ROOT, language: str = ENGLISH) -> dict[str, str]:
-    """The Markdown of each page in a language, by its path in the site's sources."""
+    """Return the Markdown of each page in a language, by its path in the site's sources."""
     with speaking(language):
         made = _of_lessons(root, language)
         if language == ENGLISH:
@@ -66,12 +66,12 @@ def pages(root: Path = places.ROOT, language: str = ENGLISH) -> dict[str, str]:
 
 
 def _paths(origins: Collection[str]) -> dict[str, str]:
-    """Which page each file of the repository is."""
+    """Return which page each file of the repository is."""
     return {origin: re.sub(r"\.py$", ".md", origin) for origin in origins} | {FRONT: INDEX, "README.md": INDEX}
 
 
 def _of_lessons_in_english(root: Path) -> list[str]:
-    """The files of lessons and solutions of which the site has pages."""
+    """Return the files of lessons and solutions of which the site has pages."""
     solved = [f"solutions/{rung.stem}.md" for rung in LADDER if places.solution(rung.id, root).exists()]
     return [f"puzzles/{rung.stem}.py" for rung in LADDER] + solved + [*_of_museum(root)]
 
@@ -82,7 +82,7 @@ def _of_museum(root: Path) -> dict[str, str]:
 
 
 def _of_lessons(root: Path, language: str) -> dict[str, str]:
-    """The pages of lessons and solutions that there are in a language, by their English files."""
+    """Return the pages of lessons and solutions that there are in a language, by their English files."""
     made = {}
     for rung in LADDER:
         if language == ENGLISH or language in languages(rung.id, root):
@@ -101,7 +101,7 @@ def _front(root: Path, there: Collection[str]) -> str:
 
 
 def _linked(text: str, origin: str, own: dict[str, str], every: dict[str, str], root: Path) -> str:
-    """A page's text with its links as they are on the site. What only the repository has becomes words.
+    """Return a page's text with its links as they are on the site. What only the repository has becomes words.
 
     `own`: the pages of its language, and `every`: those in English, which the others can lead to.
     """

@@ -42,5 +42,5 @@ class _Server(ThreadingHTTPServer):
 
 
 def server(folder: Path, port: int = PORT) -> ThreadingHTTPServer:
-    """What shows a folder to browsers on this machine. Raises OSError if the port is taken."""
+    """Return what shows a folder to browsers on this machine. Raises OSError if the port is taken."""
     return _Server(("127.0.0.1", port), partial(_Handler, directory=folder))

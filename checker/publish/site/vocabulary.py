@@ -10,7 +10,7 @@ _MOST = 120  # characters of help
 
 
 def vocabulary() -> dict[str, str]:
-    """The first sentence of what Triton says of each function; nothing for types, and where it says nothing."""
+    """Return the first sentence of what Triton says of each function; nothing for types, and where it says nothing."""
     import triton.language as tl  # here alone: it takes long, and `--help` loads this file
 
     said = {name: _sentence(getattr(getattr(tl, name, None), "__doc__", None) or "") for name in TL_FUNCTIONS}

@@ -23,7 +23,7 @@ def get_requires_for_build_wheel(config_settings: Any = None) -> list[str]:
 
 
 def build_wheel(wheel_directory: str, config_settings: Any = None, metadata_directory: str | None = None) -> str:
-    """The wheel's name; it lies in the folder."""
+    """Return the wheel's name; it lies in the folder."""
     root, place = Path.cwd(), Path(wheel_directory).resolve()
     sys.path.insert(0, str(root))
     from checker.publish.wheel.stage import stage

@@ -74,7 +74,7 @@ class PyTorchLint(Walk):
             self._refuse(node, "syntax/target")
 
     def _is_of_a_local(self, node: ast.expr) -> bool:
-        """Whether it is a part of what a name of the function stands for, or a part of a part."""
+        """Return whether it is a part of what a name of the function stands for, or a part of a part."""
         while isinstance(node, ast.Subscript):
             node = node.value
         return isinstance(node, ast.Name) and node.id in self.names.locals
@@ -202,7 +202,7 @@ class PyTorchLint(Walk):
 
 
 def _is_annotation(node: ast.expr) -> bool:
-    """Whether it is a type, or a tuple or a list of such."""
+    """Return whether it is a type, or a tuple or a list of such."""
     match node:
         case ast.Subscript(value=ast.Name(id="list" | "tuple"), slice=inner):
             return all(_is_annotation(part) for part in (inner.elts if isinstance(inner, ast.Tuple) else [inner]))

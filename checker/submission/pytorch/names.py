@@ -17,7 +17,7 @@ _TORCH = TORCH_FUNCTIONS | TORCH_VALUES
 
 
 def stored(*nodes: ast.AST) -> set[str]:
-    """The names that get a value somewhere in there, but for those that live in a comprehension only."""
+    """Return the names that get a value somewhere in there, but for those that live in a comprehension only."""
     names, waiting = set(), list(nodes)
     while waiting:
         node = waiting.pop()
@@ -43,7 +43,7 @@ class FunctionNames(names.Names):
         self.refused: set[str] = set()  # functions that stand inside this one, which was said where they stand
 
     def value(self, name: str) -> Problem | None:
-        """What is wrong with a name that stands alone, where a value is wanted."""
+        """Return what is wrong with a name that stands alone, where a value is wanted."""
         if name == "torch":
             return Problem("bare-module", "`torch` can only be used as torch.something here.")
         if name in BUILTINS or name in self.program.functions.keys() - self.locals:
@@ -60,7 +60,7 @@ class FunctionNames(names.Names):
         return Problem("unknown-name", f"The name `{name}` is not defined here.", self.what_was_meant(name))
 
     def function(self, name: str) -> Problem | None:
-        """What is wrong with calling a name."""
+        """Return what is wrong with calling a name."""
         if name in self.program.constants and name in BUILTINS:
             return Problem("reserved-name", f"The name `{name}` is taken.", "Give the constant another name.")
         if name in self.refused:
@@ -68,7 +68,9 @@ class FunctionNames(names.Names):
         return super().function(name)
 
     def dotted(self, words: list[str], *, called: bool) -> Problem | None:
-        """What is wrong with `words[0].words[1]…`, if that is a name of a module and not an attribute of a value."""
+        """Return what is wrong with `words[0].words[1]…`, if that is a name of a module and not an attribute of a
+        value.
+        """
         owner, last = words[0], words[-1]
         if owner != "torch":
             return self._from_outside(owner, last)
@@ -88,7 +90,7 @@ class FunctionNames(names.Names):
         return Problem("not-allowed", sentence, _in_torch(last) or refusals.LESSON)
 
     def of_a_module(self, name: str) -> bool:
-        """Whether `name.something` is a name of a module; torch is one whatever else is called so."""
+        """Return whether `name.something` is a name of a module; torch is one whatever else is called so."""
         return name == "torch" or super().of_a_module(name)
 
     def _from_outside(self, name: str, last: str) -> Problem:
@@ -100,12 +102,12 @@ class FunctionNames(names.Names):
         return not_taken(f"imported names but torch, such as `{name}`", hint, "not-torch")
 
     def what_was_meant(self, name: str) -> str:
-        """A hint on a name that is not defined."""
+        """Return a hint on a name that is not defined."""
         return f"Write torch.{name}." if name in _TORCH else super().what_was_meant(name)
 
 
 def attribute(name: str, *, called: bool) -> Problem | None:
-    """What is wrong with an attribute of a value that is, or is not, called."""
+    """Return what is wrong with an attribute of a value that is, or is not, called."""
     if name in METHODS and called:
         return None
     if name in FIELDS and not called:
@@ -126,7 +128,7 @@ def attribute(name: str, *, called: bool) -> Problem | None:
 
 
 def _in_torch(name: str) -> str | None:
-    """How to say a word in PyTorch, if that is known."""
+    """Return how to say a word in PyTorch, if that is known."""
     if name in _TORCH:
         return f"Write torch.{name}."
     close = closest(name, sorted(_TORCH))

@@ -74,7 +74,7 @@ def prepare() -> None:
 
 
 def load_kernels(path: str, source: str, names: Iterable[str]) -> dict[str, Any]:
-    """The kernels `names` of the submission, to be compiled from the syntax tree that was linted."""
+    """Return the kernels `names` of the submission, to be compiled from the syntax tree that was linted."""
     jobs.printing, jobs.multiplying = "print" in source, "tl.dot" in source
     namespace = executed(source, path)
     return {name: namespace[name] for name in names}
@@ -190,13 +190,13 @@ class Buffer:
 
 
 def _places(shape: Iterable[int], strides: Iterable[int]) -> npt.NDArray[np.int64]:
-    """Where each element lies, counted from the first."""
+    """Return where each element lies, counted from the first."""
     axes = [np.arange(extent, dtype=np.int64) * stride for extent, stride in zip(shape, strides, strict=True)]
     return np.asarray(sum(np.ix_(*axes), np.zeros((), np.int64)))
 
 
 def _changes(memory: driver.Memory, expected: int) -> bool:
-    """Whether there is an element with other bits than those expected."""
+    """Return whether there is an element with other bits than those expected."""
     count = driver.Memory(1, np.uint32)
     count.fill(0)
     numbers = (ctypes.c_int64(memory.extent), ctypes.c_int32(expected))
@@ -209,7 +209,9 @@ def _changes(memory: driver.Memory, expected: int) -> bool:
 
 
 def _bits_of(values: npt.NDArray[Any], kind: str) -> npt.NDArray[Any]:
-    """The bits of the elements. Those that are passed as bf16 can be held by it: the upper half of fp32's are all."""
+    """Return the bits of the elements. Those that are passed as bf16 can be held by it: the upper half of fp32's are
+    all.
+    """
     bits: npt.NDArray[Any] = values.view(np.uint16 if kind == "float16" else np.uint32)
     return (bits >> 16).astype(np.uint16) if kind == "bfloat16" else bits
 
@@ -271,7 +273,7 @@ _SCRATCH = (ctypes.c_uint64(0), ctypes.c_uint64(0))
 
 
 def _function(kernel: Any, job: dict[str, Any]) -> driver.Function:
-    """The compiled kernel on the GPU. Raises OutOfResources."""
+    """Return the compiled kernel on the GPU. Raises OutOfResources."""
     key = json.dumps([kernel.__name__, job], sort_keys=True)
     if key in _functions:
         return _functions[key]
@@ -285,7 +287,9 @@ def _function(kernel: Any, job: dict[str, Any]) -> driver.Function:
 
 
 def alive() -> bool:
-    """Whether the GPU takes more from this process: after some errors CUDA answers every call with the same one."""
+    """Return whether the GPU takes more from this process: after some errors CUDA answers every
+    call with the same one.
+    """
     try:
         driver.wait()
     except driver.DriverError:

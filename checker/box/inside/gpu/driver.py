@@ -59,7 +59,9 @@ def _call(name: str, *arguments: Any) -> None:
 
 
 def look() -> Gpu:
-    """Which GPU there is. Starts the driver, which is of no use to what is forked afterwards. Raises DriverError."""
+    """Return which GPU there is. Starts the driver, which is of no use to what is forked afterwards. Raises
+    DriverError.
+    """
     _call("cuInit", 0)
     device, value = ctypes.c_int(), ctypes.c_int()
     _call("cuDeviceGet", ctypes.byref(device), 0)
@@ -137,7 +139,7 @@ class Memory:
         self.address = pointer.value
 
     def at(self, element: int) -> int:
-        """The address of an element."""
+        """Return the address of an element."""
         return self.address + element * self.dtype.itemsize
 
     def fill(self, bits: int, rows: Rows | None = None) -> None:
@@ -158,7 +160,7 @@ class Memory:
         self._copy("src", elements, "dst", rows)
 
     def load(self, rows: Rows | None = None) -> npt.NDArray[Any]:
-        """A copy of these rows, or of all elements as one row: (number, count)."""
+        """Return a copy of these rows, or of all elements as one row: (number, count)."""
         rows = rows or Rows(0, self.extent)
         elements = np.empty((rows.number, rows.count), self.dtype)
         self._copy("dst", elements, "src", rows)

@@ -54,11 +54,11 @@ class BackwardCaseMaker(CaseMaker):
         once: bool = False,
         unit_scale: bool = False,
     ) -> Case:
-        """A launch of one kernel, on normal inputs or on queries of every kind."""
+        """Return a launch of one kernel, on normal inputs or on queries of every kind."""
         return launch_given(kernel, name, proves, self._given(name, shape, dtype, hard, unit_scale), once)
 
     def chosen(self, kernel: Kernel, c: Chosen, otherwise: str) -> Case:
-        """A launch that the design asks for."""
+        """Return a launch that the design asks for."""
         of = c.proves(otherwise)
         return self.launched(kernel, c.name, of, c.shape, c.dtype, once=True, unit_scale=c.unit_scale)
 
@@ -74,7 +74,7 @@ class BackwardCaseMaker(CaseMaker):
 def launch_with(
     kernel: Kernel, name: str, proves: Proves, shape: Shape, inputs: Inputs, random: np.random.Generator
 ) -> Case:
-    """A launch on these inputs, and dO drawn with them."""
+    """Return a launch on these inputs, and dO drawn with them."""
     do: Array = random.normal(0.0, 1.0, inputs.q.shape).astype(inputs.q.dtype)
     return launch_given(kernel, name, proves, given(shape, inputs, as_bf16(do) if inputs.bf16 else do))
 
@@ -150,7 +150,7 @@ def large_values(random: np.random.Generator, shape: Shape) -> tuple[Inputs, Arr
 
 
 def delta_of_zero(random: np.random.Generator, shape: Shape) -> tuple[Inputs, Array]:
-    """A query with dO but a delta of 0, and a gradient all the same: what it gets from two keys cancels in O."""
+    """Return a query with dO but a delta of 0, and a gradient all the same: what it gets from two keys cancels in O."""
     inputs = normal_inputs(random, shape)
     q, v, do = inputs.q.copy(), inputs.v.copy(), random.normal(0.0, 1.0, inputs.q.shape).astype(np.float32)
     query = int(random.integers(2, shape.n_q))

@@ -36,7 +36,7 @@ class Given:
 
 
 def given(shape: Shape, inputs: Inputs, do: Array, z: Array | None = None) -> Given:
-    """The tensors of a launch, with O, LSE and delta from the judge, not from the student.
+    """Return the tensors of a launch, with O, LSE and delta from the judge, not from the student.
 
     Of causal attention; or, with what multiplies P, of full attention with dropout.
     """
@@ -50,7 +50,7 @@ def given(shape: Shape, inputs: Inputs, do: Array, z: Array | None = None) -> Gi
 
 
 def given_all(shape: Shape, inputs: Inputs, do: Array, o: Array, lse: Array, delta: Array) -> Given:
-    """The tensors of a launch, all inputs as they are given."""
+    """Return the tensors of a launch, all inputs as they are given."""
     dtype = inputs.q.dtype
     outputs = {"dq": unwritten(do, dtype), "dk": unwritten(inputs.k, dtype), "dv": unwritten(inputs.v, dtype)}
     more = {"o": o, "do": do, "lse": lse, "delta": delta}
@@ -62,7 +62,7 @@ def given_all(shape: Shape, inputs: Inputs, do: Array, o: Array, lse: Array, del
 def launch_given(
     kernel: Kernel, name: str, proves: Proves, given: Given, once: bool = False, **more: int | float
 ) -> Case:
-    """One launch of one of the kernels: a program per head and tile of what it writes.
+    """Return one launch of one of the kernels: a program per head and tile of what it writes.
 
     `more`: what only this kernel has parameters for.
     """
@@ -108,7 +108,7 @@ def collected(case: Case, p: Array, ds: Array) -> dict[str, Array]:
 
 
 def expected(case: Case) -> Mapping[str, Expected]:
-    """What the launch should write, with running-error bounds from absolute values.
+    """Return what the launch should write, with running-error bounds from absolute values.
 
     P errs by the error of its exponent; dP by that of a dot product; dS by both, and by what delta may
     differ if it is computed as rowsum(P ∘ dP); P and dS are rounded to the inputs' type before a product, each sum

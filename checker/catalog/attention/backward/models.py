@@ -26,7 +26,9 @@ DP = products_of("do_ptr", "v_ptr")  # the one that gives dP
 
 
 def from_gradients(formula: Wrong) -> Writes:
-    """What a kernel with this formula writes, of the outputs that the launch has; nothing if none is a gradient."""
+    """Return what a kernel with this formula writes, of the outputs that the launch has; nothing if
+    none is a gradient.
+    """
 
     def outputs(case: Case) -> Outputs:
         if not {"q_ptr", "do_ptr"} <= case.tensors.keys():
@@ -37,7 +39,7 @@ def from_gradients(formula: Wrong) -> Writes:
 
 
 def from_p(p: Callable[[Case], Array]) -> Writes:
-    """All gradients with another P."""
+    """Return all gradients with another P."""
 
     def formula(case: Case, g: Gradients) -> dict[str, Array]:
         other = p(case)
@@ -47,12 +49,12 @@ def from_p(p: Callable[[Case], Array]) -> Writes:
 
 
 def from_ds(ds: Callable[[Case, Gradients], Array]) -> Writes:
-    """All gradients with another dS."""
+    """Return all gradients with another dS."""
     return from_gradients(lambda case, g: collected(case, g.p, ds(case, g)))
 
 
 def with_scaled_dp(again: bool) -> Writes:
-    """All gradients with dP times the scale; `again`: dQ and dK get the scale as well, as they must."""
+    """Return all gradients with dP times the scale; `again`: dQ and dK get the scale as well, as they must."""
 
     def formula(case: Case, g: Gradients) -> dict[str, Array]:
         scale = float(case.scalars["scale"])
@@ -63,7 +65,7 @@ def with_scaled_dp(again: bool) -> Writes:
 
 
 def of_head_0(*names: str) -> Writes:
-    """All gradients of a kernel that takes head 0 of these tensors for every head."""
+    """Return all gradients of a kernel that takes head 0 of these tensors for every head."""
 
     def formula(case: Case, _: Gradients) -> dict[str, Array]:
         seen = dict(case.tensors)
@@ -78,7 +80,7 @@ def of_head_0(*names: str) -> Writes:
 
 
 def scaled(factor: Callable[[float], float], *names: str) -> Writes:
-    """The right gradients, but for a factor on some of them; nothing for a launch that writes none of these."""
+    """Return the right gradients, but for a factor on some of them; nothing for a launch that writes none of these."""
 
     def formula(case: Case, g: Gradients) -> dict[str, Array]:
         right = collected(case, g.p, g.ds)
@@ -150,7 +152,7 @@ def product(case: Case, one: str, other: str) -> Array:
 
 
 def delta_of_tiles(case: Case) -> dict[str, Array]:
-    """The sum of O ∘ dO over each tile of queries, for each of its queries."""
+    """Return the sum of O ∘ dO over each tile of queries, for each of its queries."""
     if not writes(case, "delta"):
         return {}
     rows, block = (wide(case, "o") * wide(case, "do")).sum(axis=-1), shape_of(case).Br
@@ -223,7 +225,7 @@ def reversed_offset(case: Case, *, skipping: bool) -> Array:
 
 
 def masked_only_in_ds(case: Case, skipping: bool = True) -> dict[str, Array]:
-    """All gradients, with dV made of a P in which nothing is hidden; `skipping`: hidden tiles are left out."""
+    """Return all gradients, with dV made of a P in which nothing is hidden; `skipping`: hidden tiles are left out."""
     p = p_of(case, scores(case), lse_of(case), looked_at(case) | (not skipping))
     return collected(case, p, gradients(case).ds)
 
@@ -253,17 +255,17 @@ def in_base_two(case: Case, folded: float) -> Array:
 
 
 def lse_of(case: Case) -> Array:
-    """The launch's LSE, with a last axis of 1."""
+    """Return the launch's LSE, with a last axis of 1."""
     return wide(case, "lse")[..., None]
 
 
 def delta_of(case: Case) -> Array:
-    """The launch's delta, with a last axis of 1."""
+    """Return the launch's delta, with a last axis of 1."""
     return wide(case, "delta")[..., None]
 
 
 def collected_of(case: Case, p: Array, ds: Array, only: str) -> dict[str, Array]:
-    """The gradients made of P and dS, if the launch writes `only`; else nothing."""
+    """Return the gradients made of P and dS, if the launch writes `only`; else nothing."""
     return collected(case, p, ds) if only in case.tensors else {}
 
 

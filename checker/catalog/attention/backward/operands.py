@@ -44,7 +44,7 @@ def _exchanged(scaled: bool) -> Writes:
 
 
 def with_operands(name: str, tile: str, of: str) -> Writes:
-    """One gradient as the product of another tile with another tensor; the others are right."""
+    """Return one gradient as the product of another tile with another tensor; the others are right."""
 
     def formula(case: Case, g: Gradients) -> dict[str, Array]:
         looked = looked_at(case)
@@ -73,7 +73,7 @@ def _overwritten(p: bool, ds: bool, only: str) -> Writes:
 
 
 def dp_from(one: str, other: str) -> Writes:
-    """All gradients with the product of two other tensors in place of dO Vᵀ."""
+    """Return all gradients with the product of two other tensors in place of dO Vᵀ."""
     return from_ds(lambda case, g: g.p * (product(case, one, other) - delta_of(case)))
 
 

@@ -48,7 +48,7 @@ class Kinds:
         self._met: Counter[object] = Counter()
 
     def of(self, shape: Shape, half: bool, causal: bool, kinds: tuple[Kind, ...] = KINDS) -> tuple[Kind, int]:
-        """The kind and layout with which this launch meets most that has not been met."""
+        """Return the kind and layout with which this launch meets most that has not been met."""
         facts, met = self._facts(shape, half, causal), self._met
         new = {one: sum((one, fact) not in met for fact in facts) for one in (*kinds, *LAYOUTS)}
 
@@ -75,7 +75,7 @@ class BiasMaker(CaseMaker):
         self._kinds, self._layouts = Kinds(draw.case("kinds of bias")), Kinds(draw.case("layouts of bias"))
 
     def of_inputs(self, name: str, proves: Proves, shape: Shape, inputs: Inputs, **how: Any) -> Case:
-        """A launch of attention on these inputs."""
+        """Return a launch of attention on these inputs."""
         return self._attention(name, proves, shape, inputs, **how)
 
     def gradient(
@@ -89,7 +89,7 @@ class BiasMaker(CaseMaker):
         unit_scale: bool = False,
         layout: int | None = None,
     ) -> Case:
-        """A launch of the second kernel, on normal inputs or on queries of every kind."""
+        """Return a launch of the second kernel, on normal inputs or on queries of every kind."""
         random = self.random(f"dbias {name} {shape.n_q} {shape.n_k}")
         factor = drawn_factor(self.sizes, dtype) if name.startswith(EVERY) else 1.0
         inputs = hard_inputs(random, shape, dtype) if hard else normal_inputs(random, shape, dtype, factor, unit_scale)
@@ -106,7 +106,7 @@ class BiasMaker(CaseMaker):
         once: bool = False,
         layout: int | None = None,
     ) -> Case:
-        """A launch of the second kernel on these inputs."""
+        """Return a launch of the second kernel on these inputs."""
         _, drawn = self._layouts.of(shape, inputs.half, False, (OF_ALL_HEADS,))
         random = self.random(f"dbias {name} {shape.n_q} {shape.n_k}, bias")
         bias = drawn_bias(random, shape, inputs, OF_ALL_HEADS, drawn if layout is None else layout)
@@ -123,7 +123,7 @@ class BiasMaker(CaseMaker):
         return [sampled(case, (0, 4), (0, 4)) for case in made]
 
     def gradient_of_class(self, c: Chosen, proves: str) -> Case:
-        """A launch of the second kernel that the design asks for."""
+        """Return a launch of the second kernel that the design asks for."""
         return self.gradient(c.name, c.proves(proves), c.shape, c.dtype, once=True, unit_scale=c.unit_scale)
 
     def _attention(
@@ -147,7 +147,8 @@ class BiasMaker(CaseMaker):
 
 
 def suspected_bias(random: np.random.Generator, shape: Shape, inputs: Inputs, kinds: tuple[Kind, ...]) -> Bias:
-    """A bias for a case around a number: its values are as large as the scores, its rows as far apart as those of Q.
+    """Return a bias for a case around a number: its values are as large as the scores, its rows as far apart as those
+    of Q.
 
     The latter where they are longer than the row.
     """

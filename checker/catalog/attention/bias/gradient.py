@@ -37,7 +37,7 @@ def expected_gradient(case: Case) -> Mapping[str, Expected]:
 
 
 def gradient_budget(case: Case) -> Mapping[str, Budget]:
-    """What belongs to queries once for each tile of keys, and the other way round; the bias and dB once."""
+    """Return what belongs to queries once for each tile of keys, and the other way round; the bias and dB once."""
     s = shape_of(case)
     q, k = s.heads * s.n_q * s.tc, s.heads * s.n_k * s.tr
     by_keys, by_queries = "each tile of keys", "each tile of queries"

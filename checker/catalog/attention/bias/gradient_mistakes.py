@@ -64,7 +64,7 @@ def _rows_of_n_q(case: Case, head: Array, query: Array, key: Array) -> Array:
 
 
 def _left_by_rows_of_n_q(case: Case) -> dict[str, Array]:
-    """What is left of dB by rows that begin n_q apart, where they overlap."""
+    """Return what is left of dB by rows that begin n_q apart, where they overlap."""
     if not writes(case, "dbias"):
         return {}
     s = shape_of(case)
@@ -83,7 +83,7 @@ def _dense(case: Case, head: Array, query: Array, key: Array) -> Array:
 
 
 def _summed(ds: Callable[[Case, Gradients], Array]) -> Writes:
-    """The sum over the heads of another dS."""
+    """Return the sum over the heads of another dS."""
     return gradient_is(lambda case, g: ds(case, g).sum(axis=0))
 
 

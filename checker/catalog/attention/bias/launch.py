@@ -29,7 +29,7 @@ LAYOUTS = DENSE, PADDED, SPREAD, TRANSPOSED = range(4)
 
 
 def words(kind: Kind) -> str:
-    """What a report calls a bias of this kind."""
+    """Return what a report calls a bias of this kind."""
     each = [axis.value for axis, own in zip(AXES, kind, strict=True) if own]
     if not each:
         return "one bias for all"
@@ -92,7 +92,7 @@ def laid_out(
 
 
 def extents(shape: Shape, kind: Kind) -> tuple[int, ...]:
-    """The shape of a bias of this kind."""
+    """Return the shape of a bias of this kind."""
     return tuple(n if own else 1 for n, own in zip((shape.heads, shape.n_q, shape.n_k), kind, strict=True))
 
 
@@ -129,7 +129,7 @@ def attention_launch(
     causal: bool = False,
     once: bool = False,
 ) -> Case:
-    """One launch of attention with a bias: a program per head and tile of queries."""
+    """Return one launch of attention with a bias: a program per head and tile of queries."""
     outputs = {"o": unwritten(inputs.q, inputs.q.dtype), "lse": unwritten(inputs.q[..., 0], np.float32)}
     arguments = inputs.tensors(shape) | tensors(shape, outputs, Role.OUTPUT, inputs.kinds, inputs.bf16)
     arguments["bias_ptr"] = bias.tensor(shape, inputs.bf16)
@@ -150,7 +150,7 @@ def gradient_launch(
     once: bool = False,
     rows: Mapping[str, Array] | None = None,
 ) -> Case:
-    """One launch of the gradient of a bias that all heads share: a program per tile of it.
+    """Return one launch of the gradient of a bias that all heads share: a program per tile of it.
 
     `rows`: LSE and delta, if they are not to be those of this attention.
     """
@@ -167,7 +167,7 @@ def gradient_launch(
 
 
 def lse_and_delta(inputs: Inputs, bias: Bias, do: Array) -> dict[str, Array]:
-    """What the forward pass leaves, and delta, in fp32: of full attention, from the judge."""
+    """Return what the forward pass leaves, and delta, in fp32: of full attention, from the judge."""
     q, k, v, b = (x.astype(np.float64) for x in (inputs.q, inputs.k, inputs.v, bias.values))
     right = forward(inputs.scale * (q @ k.swapaxes(1, 2)) + b, v)
     o = right.o.astype(inputs.q.dtype).astype(np.float64)

@@ -23,7 +23,7 @@ Lanes = Callable[[Case, Array, Array], npt.NDArray[np.bool_]]  # (case, queries,
 
 
 def with_scores(s: Callable[[Case], Array]) -> Writes:
-    """What attention with these scores writes; nothing for the gradient."""
+    """Return what attention with these scores writes; nothing for the gradient."""
     return Writes(lambda case: of_scores(case, s(case), sees(case)) if writes(case, "o") else {})
 
 
@@ -62,7 +62,7 @@ def added_after(case: Case) -> Outputs:
 
 
 def in_place(case: Case) -> Array:
-    """The bias with all of its (heads, n_q, n_k), those that share a number as well."""
+    """Return the bias with all of its (heads, n_q, n_k), those that share a number as well."""
     s = shape_of(case)
     return np.broadcast_to(bias(case), (s.heads, s.n_q, s.n_k))
 
@@ -74,13 +74,13 @@ def strides_of(case: Case) -> tuple[int, int, int]:
 
 
 def right_address(case: Case, head: Array, query: Array, key: Array) -> Array:
-    """Where the number of a head, a query and a key lies."""
+    """Return where the number of a head, a query and a key lies."""
     of_head, of_row, of_column = strides_of(case)
     return np.asarray(head * of_head + query * of_row + key * of_column)
 
 
 def loaded_from(case: Case, address: Address) -> Array | None:
-    """The bias of a kernel that loads it from other addresses; None if one of them lies outside the tensor."""
+    """Return the bias of a kernel that loads it from other addresses; None if one of them lies outside the tensor."""
     s, tensor = shape_of(case), case.tensors["bias_ptr"]
     offsets = address(case, *np.ogrid[: s.heads, : s.n_q, : s.n_k])
     remainder, inside, found = offsets, offsets >= 0, [np.zeros(1, int)] * len(tensor.strides)
@@ -112,7 +112,9 @@ def _tiles(case: Case, program: int) -> Iterator[tuple[int, int, int]]:
 def reaching(
     address: Address = right_address, lanes: Lanes = in_tile, tensor: str = "bias_ptr", stores: bool = False
 ) -> Reaches:
-    """What loads of the bias cover, tile by tile, with another idea of addresses or of masks; or stores of dB."""
+    """Return what loads of the bias cover, tile by tile, with another idea of addresses or of
+    masks; or stores of dB.
+    """
 
     def of(case: Case, program: int) -> tuple[Reach, ...]:
         s, made = shape_of(case), []
@@ -140,7 +142,7 @@ def from_addresses(address: Address) -> tuple[Sign, ...]:
 
 
 def with_bias(case: Case, other: Array) -> Outputs:
-    """What either kernel writes with another bias."""
+    """Return what either kernel writes with another bias."""
     s = scaled_products(case) + other
     if writes(case, "o"):
         return of_scores(case, s, sees(case))
@@ -159,17 +161,17 @@ def _p(case: Case, s: Array) -> Array:
 
 
 def gradient_is(formula: Callable[[Case, Gradients], Array]) -> Writes:
-    """What the second kernel writes with this formula; nothing for the first one."""
+    """Return what the second kernel writes with this formula; nothing for the first one."""
     return Writes(lambda case: {"dbias_ptr": formula(case, gradients(case))} if writes(case, "dbias") else {})
 
 
 def gradient_with_p(s: Callable[[Case], Array]) -> Writes:
-    """The gradient with P made of other scores."""
+    """Return the gradient with P made of other scores."""
     return gradient_is(lambda case, g: (_p(case, s(case)) * (g.dp - delta_of(case))).sum(axis=0))
 
 
 def sum_in_half(case: Case, g: Gradients) -> Array:
-    """The sum over the heads, rounded to fp16 after each."""
+    """Return the sum over the heads, rounded to fp16 after each."""
     total = np.zeros(g.ds.shape[1:], np.float16)
     with np.errstate(over="ignore"):
         for one in g.ds:
@@ -178,7 +180,9 @@ def sum_in_half(case: Case, g: Gradients) -> Array:
 
 
 def of_head_0(case: Case, names: str) -> Array:
-    """The gradient with some tensors of head 0 for all heads: of q, k, v, o (dO), l (LSE) and d (delta) those named."""
+    """Return the gradient with some tensors of head 0 for all heads: of q, k, v, o (dO), l (LSE) and d (delta) those
+    named.
+    """
 
     def own(name: str, letter: str) -> Array:
         x = wide(case, name)

@@ -44,7 +44,7 @@ class Dropouts:
         self._random, self._count = random, 0
 
     def next(self) -> Dropout:
-        """Those of the next launch."""
+        """Return those of the next launch."""
         random, n = self._random, self._count
         self._count += 1
         p = (0.5, random.uniform(0.15, 0.45), 0.1, random.uniform(0.55, 0.85), random.uniform(0.01, 0.05))[n % 5]
@@ -55,7 +55,7 @@ class Dropouts:
 def forward_launch(
     kernel: Kernel, name: str, proves: Proves, shape: Shape, inputs: Inputs, dropout: Dropout, once: bool = False
 ) -> Case:
-    """One forward launch: a program per head and tile of queries."""
+    """Return one forward launch: a program per head and tile of queries."""
     outputs = {"o": unwritten(inputs.q, inputs.q.dtype), "lse": unwritten(inputs.q[..., 0], np.float32)}
     arguments = inputs.tensors(shape) | tensors(shape, outputs, Role.OUTPUT, inputs.kinds, inputs.bf16)
     grid = shape.tr, shape.heads
@@ -73,13 +73,15 @@ def backward_launch(
     once: bool = False,
     heads: tuple[int, ...] = (),
 ) -> Case:
-    """One launch for dK and dV, with LSE and delta from the judge; `heads`: their numbers, if some are left out."""
+    """Return one launch for dK and dV, with LSE and delta from the judge; `heads`: their numbers,
+    if some are left out.
+    """
     right = given(shape, inputs, as_bf16(do) if inputs.bf16 else do, dropout.factors(shape, heads))
     return launch_given(kernel, name, proves, right, once, **dropout.arguments)
 
 
 def timed_backward(kernel: Kernel, shape: Shape, inputs: Inputs, dropout: Dropout) -> Case:
-    """A launch for dK and dV whose tensors have shapes, but no memory."""
+    """Return a launch for dK and dV whose tensors have shapes, but no memory."""
     rows = blank((shape.heads, shape.n_q), np.float32)
     right = given_all(shape, inputs, inputs.q, inputs.q, rows, rows)
     return launch_given(kernel, "timed", (), right, False, **dropout.arguments)
@@ -115,7 +117,7 @@ class DropoutCaseMaker(CaseMaker):
         once: bool = False,
         heads: tuple[int, ...] = (),
     ) -> Case:
-        """A launch on these inputs; dO is drawn if it is not given."""
+        """Return a launch on these inputs; dO is drawn if it is not given."""
         if not self.backward:
             return forward_launch(self.kernel, name, proves, shape, inputs, dropout, once)
         if do is None:
@@ -125,13 +127,13 @@ class DropoutCaseMaker(CaseMaker):
     def with_next(
         self, name: str, proves: Proves, shape: Shape, inputs: Inputs, once: bool = False, p: float | None = None
     ) -> Case:
-        """A launch with the next p and seed, or with this p."""
+        """Return a launch with the next p and seed, or with this p."""
         dropout = self.dropouts.next()
         dropout = dropout if p is None else replace(dropout, p=p)
         return self.launched(name, proves, shape, inputs, dropout, once=once)
 
     def exactly(self, name: str, proves: Proves, shape: Shape) -> Case:
-        """A launch whose p is the number of one entry, which is therefore kept: of one that weighs much."""
+        """Return a launch whose p is the number of one entry, which is therefore kept: of one that weighs much."""
         dropout, inputs = self.dropouts.next(), normal_inputs(self.random(name), shape)
         at = numbers(dropout.seed, positions(tuple(range(shape.heads)), shape.n_q, shape.n_k))
         q, k, v = (x.astype(np.float64) for x in (inputs.q, inputs.k, inputs.v))
@@ -169,7 +171,9 @@ class DropoutCaseMaker(CaseMaker):
 
 
 def _of_heads_apart(case: Case, apart: int) -> Case:
-    """The launch with its heads so many numbers apart; there are no tensors of those between, and no programs."""
+    """Return the launch with its heads so many numbers apart; there are no tensors of those
+    between, and no programs.
+    """
     tiles, heads = case.grid
     named = tuple(f"number {head * apart} of the grid" for head in range(heads))
     moved = {

@@ -51,7 +51,7 @@ def _only_kept(case: Case, e: Array, z: Array) -> tuple[Array, Array]:
 
 
 def _kept_and_scaled(case: Case, e: Array, z: Array) -> tuple[Array, Array]:
-    """The normaliser of what is kept, and the numerator scaled up."""
+    """Return the normaliser of what is kept, and the numerator scaled up."""
     return e * z, np.where(z > 0, e, 0.0).sum(axis=-1, keepdims=True)
 
 

@@ -21,7 +21,7 @@ Parts = Callable[[Array, Array, Array, Array], tuple[Array, Array]]  # (P, Z, dO
 
 
 def is_forward(case: Case) -> bool:
-    """Whether the launch writes O."""
+    """Return whether the launch writes O."""
     return writes(case, "o")
 
 

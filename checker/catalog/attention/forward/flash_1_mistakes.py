@@ -43,7 +43,7 @@ def visits(
     over: Over = "",
     kept_m: Callable[[Array, Array, Array], Array] = lambda m_new, m_tile, l: m_new,
 ) -> Writes:
-    """The outputs of a kernel that comes back to O and l for every tile of keys, and changes them by `step`.
+    """Return the outputs of a kernel that comes back to O and l for every tile of keys, and changes them by `step`.
 
     `top(m, m_tile)` is its running maximum, `p(s, m_tile)` its P; `unscaled(s, m_tile, scale)` instead, if the scores
     themselves are not scaled. `over`: which reductions run over the whole tile, because they lack an axis.
@@ -100,7 +100,7 @@ def _once(b: Array) -> Array:
 
 
 def _squared(b: Array) -> Array:
-    """The factor b, applied twice."""
+    """Return the factor b, applied twice."""
     return b * b
 
 

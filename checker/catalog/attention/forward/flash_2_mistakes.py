@@ -50,7 +50,7 @@ def running(
     hidden_too: bool = False,
     kept_m: Callable[[Array, Array], Array] = lambda m, m_new: m_new,
 ) -> Writes:
-    """The outputs of a kernel that rescales and divides by its own ideas.
+    """Return the outputs of a kernel that rescales and divides by its own ideas.
 
     `top(m, m_tile)` is its running maximum; `in_half`: it keeps O in V's type; `own(m_tile)` is what it subtracts
     from a tile's scores instead of the running maximum. `p(s, m)` is its P; `unscaled(s, m, scale)` instead, if the
@@ -87,7 +87,7 @@ def running(
 
 
 def inverse(a: Array) -> Array:
-    """A factor the wrong way round."""
+    """Return a factor the wrong way round."""
     return 1 / a
 
 
@@ -96,12 +96,12 @@ def _same(a: Array) -> Array:
 
 
 def _or_one(l: Array) -> Array:
-    """What a guarded division divides by."""
+    """Return what a guarded division divides by."""
     return np.where(l == 0, 1.0, l)
 
 
 def tile_softmax(s: Array, _: Array) -> Array:
-    """The softmax of a tile's scores, in place of their exponentials."""
+    """Return the softmax of a tile's scores, in place of their exponentials."""
     e = exp32(s - np.maximum(s.max(axis=-1, keepdims=True), -1e300))
     return np.asarray(e / _or_one(e.sum(axis=-1, keepdims=True)))
 
@@ -161,7 +161,7 @@ def _as_it_comes(v: Visit) -> Array:
 
 
 def _new_and_old(v: Visit) -> Array:
-    """The factor of the old parts on the new one, too."""
+    """Return the factor of the old parts on the new one, too."""
     return v.new * v.old
 
 
@@ -223,7 +223,9 @@ def lse_instead(value: Callable[[Array, Array], Array]) -> Writes:
 
 
 def _lse_of_hidden(lse: float, everywhere: bool) -> Writes:
-    """The right O, and another LSE of queries that see no key: of all, or of those in tiles that look at some key."""
+    """Return the right O, and another LSE of queries that see no key: of all, or of those in tiles that look at some
+    key.
+    """
 
     def formula(s: Array, v: Array, case: Case) -> Outputs:
         made = attention(s, v, case)

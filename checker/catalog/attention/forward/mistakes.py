@@ -45,7 +45,7 @@ def _half_scaled(case: Case, side: str, folded: float) -> Array:
 
 
 def scaled_in_half(sign: Callable[[Callable[[Case], Array]], Writes]) -> tuple[Misconception, ...]:
-    """The idea of scaling Q, or K, in its own type; `sign` makes one of the scores that come of it."""
+    """Return the idea of scaling Q, or K, in its own type; `sign` makes one of the scores that come of it."""
     return tuple(
         idea(
             "scaled-in-half",
@@ -67,7 +67,7 @@ def _scaled_output(s: Array, v: Array, case: Case) -> Outputs:
 
 
 def _scaled(factor: Callable[[float, int], float]) -> Writes:
-    """The right scores, times `factor(scale, d)`."""
+    """Return the right scores, times `factor(scale, d)`."""
 
     def formula(s: Array, v: Array, case: Case) -> Outputs:
         return attention(rescaled(s, case, factor(float(case.scalars["scale"]), v.shape[-1])), v, case)
@@ -76,13 +76,13 @@ def _scaled(factor: Callable[[float, int], float]) -> Writes:
 
 
 def _whole(s: Array, v: Array, case: Case) -> Outputs:
-    """The attention to whole tiles of keys alone; nothing if there is none."""
+    """Return the attention to whole tiles of keys alone; nothing if there is none."""
     end = s.shape[-1] // shape_of(case).Bc * shape_of(case).Bc
     return attention(s[..., :end], v[:, :end], case) if end else attention(s - np.inf, v)
 
 
 def _whole_seen(s: Array, v: Array, case: Case) -> Outputs:
-    """The same where each tile of queries ends at the diagonal: of the keys up to there, whole tiles alone."""
+    """Return the same where each tile of queries ends at the diagonal: of the keys up to there, whole tiles alone."""
     shape = shape_of(case)
     last = (np.arange(shape.n_q) // shape.Br + 1) * shape.Br + shape.n_k - shape.n_q
     end = np.minimum(last, shape.n_k).clip(0) if is_causal(case) else np.full(shape.n_q, shape.n_k)
@@ -105,7 +105,7 @@ def _of_head_0(s: Array, v: Array, case: Case) -> Outputs:
 
 
 def _without_whole_tiles(case: Case) -> dict[str, Array]:
-    """All outputs, of launches with less than one whole tile of keys; but with a whole tile of queries."""
+    """Return all outputs, of launches with less than one whole tile of keys; but with a whole tile of queries."""
     shape = shape_of(case)
     nothing = shape.n_k < shape.Bc and shape.n_q >= shape.Br
     names = [f"{name}_ptr" for name in ("o", "l", "m", "lse") if writes(case, name)]
@@ -134,7 +134,7 @@ def _keys_up_to_n_q(case: Case) -> Array:
 
 
 def vector_for_o(of: str) -> Writes:
-    """One number of each query in all columns of its row of O."""
+    """Return one number of each query in all columns of its row of O."""
 
     def formula(s: Array, v: Array, case: Case) -> Outputs:
         vector = attention(s, v, case)[of][..., None]

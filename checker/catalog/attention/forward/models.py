@@ -21,7 +21,9 @@ Over = Literal["", "sum", "max", "both"]  # reductions that run over a whole til
 
 
 def from_scores(formula: Formula) -> Writes:
-    """What a kernel with this formula writes, which gets the right scores; of the outputs that the launch has."""
+    """Return what a kernel with this formula writes, which gets the right scores; of the outputs
+    that the launch has.
+    """
 
     def outputs(case: Case) -> Outputs:
         if not writes(case, "o"):
@@ -40,12 +42,14 @@ def tiles(s: Array, v: Array, case: Case) -> Iterator[tuple[Array, Array]]:
 
 
 def with_lse(m: Array, l: Array, o: Array) -> Outputs:
-    """All that a forward kernel may write; m and l with a last axis of 1."""
+    """Return all that a forward kernel may write; m and l with a last axis of 1."""
     return {"o_ptr": o, "l_ptr": l[..., 0], "m_ptr": m[..., 0], "lse_ptr": (m + np.log(l))[..., 0]}
 
 
 def attention(s: Array, v: Array, case: Case | None = None) -> Outputs:
-    """What a right kernel writes, of these scores; exponentials in fp32. `case`: the launch, if it may have dropout."""
+    """Return what a right kernel writes, of these scores; exponentials in fp32. `case`: the launch, if it may have
+    dropout.
+    """
     m = s.max(axis=-1, keepdims=True)
     e = exp32(s - np.where(np.isinf(m), 0.0, m))
     l = e.sum(axis=-1, keepdims=True)
@@ -53,7 +57,7 @@ def attention(s: Array, v: Array, case: Case | None = None) -> Outputs:
 
 
 def of_scores(case: Case, s: Array, seen: Array, v: Array | None = None) -> Outputs:
-    """What a kernel with these scores writes, where `seen` holds; of the outputs that the launch has."""
+    """Return what a kernel with these scores writes, where `seen` holds; of the outputs that the launch has."""
     if not writes(case, "o"):
         return {}
     with np.errstate(all="ignore"):
@@ -99,13 +103,13 @@ def without_max(guarded: bool) -> Writes:
 
 
 def last_looked_at(case: Case) -> Array:
-    """The last tile of keys that each query looks at."""
+    """Return the last tile of keys that each query looks at."""
     tile = np.arange(shape_of(case).n_k) // shape_of(case).Bc
     return np.asarray(np.max(np.where(looked_at(case), tile, -1), axis=1))
 
 
 def one(x: Array) -> Array:
-    """The factor 1, for a factor that is missing."""
+    """Return the factor 1, for a factor that is missing."""
     return np.ones_like(x)
 
 

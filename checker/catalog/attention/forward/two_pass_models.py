@@ -41,12 +41,12 @@ def _right(s: Array, with_tail: Array, scale: float) -> Array:
 
 
 def unscaled_scores(s: Array, with_tail: Array, scale: float) -> Array:
-    """Those of a pass that forgets the scale."""
+    """Return those of a pass that forgets the scale."""
     return s / scale
 
 
 def scores_with_tail(s: Array, with_tail: Array, scale: float) -> Array:
-    """Those of a pass that does not hide keys past the end: they were loaded as 0."""
+    """Return those of a pass that does not hide keys past the end: they were loaded as 0."""
     return with_tail
 
 
@@ -72,7 +72,7 @@ def passes(
     kept_m: Callable[[Array, Array], Array] = lambda m, m_new: m_new,
     stale: int | None = None,
 ) -> Writes:
-    """What a kernel writes that has two passes over K, and its own ideas of them.
+    """Return what a kernel writes that has two passes over K, and its own ideas of them.
 
     `first` and `second` are the scores of the passes. Pass 1: `top(m, m_tile)` is the running maximum,
     `kept_m(m, m_new)` what is kept of it, `old_l` the factor of the normaliser, given exp(m - m_new); `own`: a tile's

@@ -66,7 +66,7 @@ def call(
     dtype: npt.DTypeLike = np.float32,
     telling: bool = True,
 ) -> Case:
-    """One call; `sizes` are batch, heads, n_q, n_k and d. The scale is not 1 / sqrt(d)."""
+    """Return one call; `sizes` are batch, heads, n_q, n_k and d. The scale is not 1 / sqrt(d)."""
     batch, heads, n_q, n_k, d = sizes
     of = layouts if isinstance(layouts, Mapping) else dict.fromkeys(("q", "k", "v", "do"), layouts)
     queries = (Axis(AxisKind.SEQUENCE), Axis(AxisKind.HEAD), Axis(AxisKind.QUERY), Axis(AxisKind.DIMENSION))
@@ -103,7 +103,8 @@ def call(
 
 
 def family(case: Case, Br: int = TILE, Bc: int = TILE) -> Case:
-    """A launch of the family's with this call's values, all heads of all sequences on one axis, and O, LSE and delta.
+    """Return a launch of the family's with this call's values, all heads of all sequences on one axis, and O, LSE and
+    delta.
 
     O is rounded to its type, as the backward pass gets it. Where several heads of Q share one of K and V, each has its
     own. A call that does not say whether it is causal is.
@@ -155,7 +156,7 @@ def steps(case: Case) -> float:
 
 
 def memory_of(case: Case, name: str) -> Array:
-    """A tensor's memory in float64, from its first element to its last; NaN where nothing of it lies."""
+    """Return a tensor's memory in float64, from its first element to its last; NaN where nothing of it lies."""
     tensor = case.tensors[name]
     shape, strides = tensor.values.shape, tensor.strides
     span = sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True)) + 1

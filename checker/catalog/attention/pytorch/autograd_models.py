@@ -32,7 +32,9 @@ class Idea:
     returned: tuple[str, ...] = ("dq", "dk", "dv")  # what stands where these belong
 
     def outputs(self, case: Case) -> Mapping[str, Array]:
-        """The outputs of a call; none where the kernels would leave the memory, or where the shapes would be others."""
+        """Return the outputs of a call; none where the kernels would leave the memory, or where the shapes would be
+        others.
+        """
         one = family(case)
         seen = {}
         for name in ("q", "k", "v", "do"):
@@ -78,7 +80,7 @@ class Idea:
 
 
 def sign(idea: Idea) -> Writes:
-    """The sign of an idea."""
+    """Return the sign of an idea."""
 
     def outputs(case: Case) -> Outputs:
         with np.errstate(all="ignore"):
@@ -88,7 +90,7 @@ def sign(idea: Idea) -> Writes:
 
 
 def only_one_head(of: Writes) -> Writes:
-    """The same idea where there is one head, and nothing said of other calls."""
+    """Return the same idea where there is one head, and nothing said of other calls."""
     return replace(of, outputs=lambda case: of.outputs(case) if case.tensors["q"].values.shape[1] == 1 else {})
 
 
@@ -121,7 +123,7 @@ def by_own_strides(case: Case, name: str) -> Array | None:
 
 
 def _rows_first(case: Case, name: str) -> bool:
-    """Whether torch.empty_like of an input gives memory in which heads lie side by side."""
+    """Return whether torch.empty_like of an input gives memory in which heads lie side by side."""
     _, head, row, _ = case.tensors[name.removeprefix("d") if name != "o" else "q"].strides
     return 0 < head <= row
 
@@ -149,7 +151,7 @@ def by_strides_of_the_input(case: Case, name: str, values: Array) -> Array | Non
 
 
 def _first_sequence(left: float) -> Callable[[Case, str, Array], Array]:
-    """A program for each head, and none for the other sequences: what is there is left."""
+    """Return a program for each head, and none for the other sequences: what is there is left."""
 
     def writes(case: Case, name: str, values: Array) -> Array:
         return np.where(np.arange(len(values))[:, None, None] < case.tensors["q"].values.shape[1], values, left)
@@ -235,7 +237,7 @@ GRID = tuple(
 
 
 def _of_some(names: tuple[str, ...], writes: Callable[[Case, str, Array], Array]) -> Writes:
-    """What becomes of these outputs, or of all of them; the others are right."""
+    """Return what becomes of these outputs, or of all of them; the others are right."""
     return sign(Idea(writes=lambda case, name, x: writes(case, name, x) if name in (names or (name,)) else x))
 
 

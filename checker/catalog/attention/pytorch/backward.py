@@ -56,7 +56,7 @@ def call_back(
 
 
 def folded_back(case: Case) -> Case:
-    """A launch of the family with the values and sizes of this call, and with delta."""
+    """Return a launch of the family with the values and sizes of this call, and with delta."""
     one = folded(case)
     delta = (wide(one, "o") * wide(one, "do")).sum(axis=-1)
     rows = one.tensors["lse_ptr"]
@@ -64,7 +64,7 @@ def folded_back(case: Case) -> Case:
 
 
 def as_in_kernels(sign: Writes, *only: str, causal: bool = False) -> Writes:
-    """What a function in PyTorch returns with the idea of a kernel of the family.
+    """Return what a function in PyTorch returns with the idea of a kernel of the family.
 
     `only`: the outputs that the idea is about, if not all. `causal`: calls that are not causal come out right.
     """

@@ -25,13 +25,13 @@ idea = Ideas(__file__, backward_mistakes.idea, backward_operands.idea, pytorch_m
 
 
 def _of(*ids: str, causal: bool = False) -> tuple[Writes, ...]:
-    """The signs by which kernels with these ideas are known. `causal`: only causal calls go wrong."""
+    """Return the signs by which kernels with these ideas are known. `causal`: only causal calls go wrong."""
     signs = (sign for one in chosen((*MISTAKES, *OPERANDS), *ids) for sign in one.signs)
     return tuple(as_in_kernels(sign, causal=causal) for sign in signs if isinstance(sign, Writes))
 
 
 def _idea(key: str, *signs: Sign) -> Misconception:
-    """A wrong idea; without signs of its own, those of kernels that have it."""
+    """Return a wrong idea; without signs of its own, those of kernels that have it."""
     return idea(key, *(signs or _of(key.partition("/")[0])))
 
 

@@ -52,7 +52,7 @@ def _with_delta(delta: Callable[[Array, Array, Case], Array]) -> Writes:
 
 
 def _of_tiles_of_queries(o: Array, do: Array, case: Case) -> Array:
-    """One number for each tile of queries, of all heads."""
+    """Return one number for each tile of queries, of all heads."""
     block, rows = shape_of(case).Br, (o * do).sum(axis=(0, 2))
     sums = [rows[start : start + block].sum() for start in range(0, len(rows), block)]
     return np.repeat(sums, block)[: len(rows), None]
@@ -147,7 +147,9 @@ def _first_query(early: int, start: int, offset: int, Br: int, Bc: int) -> int:
 
 
 def _from_the_end(case: Case, g: Gradients) -> dict[str, Array]:
-    """A loop over queries that begins below 0: a slice from there on counts from the end, and its positions do not."""
+    """Return a loop over queries that begins below 0: a slice from there on counts from the end, and its positions do
+    not.
+    """
     s, more = shape_of(case), offset(case)
     every = p_of(case, scores(case), lse_of(case), np.ones_like(sees(case)))
     p, rows, keys = g.p.copy(), np.arange(s.n_q), np.arange(s.n_k)
@@ -187,7 +189,7 @@ ENDED_EARLY = (
 
 
 def scaled(by: Callable[[float], float], name: str) -> Writes:
-    """One gradient with another factor."""
+    """Return one gradient with another factor."""
     return as_in_kernels(scaled_in_kernels(by, f"{name}_ptr"), name)
 
 

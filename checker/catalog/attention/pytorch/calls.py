@@ -61,12 +61,14 @@ class Size:
 
 
 def size(n_q: int, n_k: int, d: int = 8, Br: int = 8, Bc: int = 8, heads: int = 1) -> Size:
-    """One sequence without gaps after rows and heads."""
+    """Return one sequence without gaps after rows and heads."""
     return Size(Shape(n_q, n_k, d, Br, Bc, heads, (0, 0), (0, 0)))
 
 
 def in_pytorch(shape: Shape, inputs: Inputs) -> tuple[Size, Inputs]:
-    """What a launch of the family is given, for a call: without gaps, and what is fp16 in a kernel is fp64 here."""
+    """Return what a launch of the family is given, for a call: without gaps, and what is fp16 in a
+    kernel is fp64 here.
+    """
     if inputs.q.dtype == np.float16:
         inputs = replace(inputs, **{x: getattr(inputs, x).astype(np.float64) for x in "qkv"})
     return Size(replace(shape, q_gaps=(0, 0), k_gaps=(0, 0))), inputs
@@ -88,7 +90,9 @@ def of_every_size(made: Callable[..., Case], sizes: np.random.Generator, *, caus
 
 
 def plain_calls(normal: Callable[..., Case], hard: Callable[..., Case], sizes: np.random.Generator) -> tuple[Case, ...]:
-    """What each property is about and nothing else: whole tiles, of one head, without gaps; made as a puzzle does."""
+    """Return what each property is about and nothing else: whole tiles, of one head, without gaps; made as a puzzle
+    does.
+    """
     apart = Size(Shape(16, 24, 8, 8, 8, 2).apart(sizes), batch=2)
     return (
         hard("every kind of query, of whole tiles", size(24, 40, 16)),
@@ -101,7 +105,9 @@ def plain_calls(normal: Callable[..., Case], hard: Callable[..., Case], sizes: n
 
 
 def call(name: str, proves: Proves, size: Size, inputs: Inputs, causal: bool = False, once: bool = False) -> Case:
-    """One call of the function. `once`: chosen for its sizes. What is asked for in fp64 tells no mistake's name."""
+    """Return one call of the function. `once`: chosen for its sizes. What is asked for in fp64
+    tells no mistake's name.
+    """
     shape, dtype = size.shape, inputs.q.dtype
     queries = (
         Axis(AxisKind.SEQUENCE),
@@ -161,7 +167,7 @@ def steps(case: Case, side: int = 1) -> float:
 
 
 def folded(case: Case) -> Case:
-    """A launch of the family with the values and sizes of this call, heads of all sequences on one axis."""
+    """Return a launch of the family with the values and sizes of this call, heads of all sequences on one axis."""
     tensors = {}
     for name, tensor in case.tensors.items():
         values = tensor.values.reshape(-1, *tensor.values.shape[2:])
@@ -176,7 +182,7 @@ def _unfolded(case: Case, name: str, values: Array) -> Array:
 
 
 def as_in_the_family(sign: Writes) -> Writes:
-    """What a function in PyTorch returns with the idea of a kernel of the family."""
+    """Return what a function in PyTorch returns with the idea of a kernel of the family."""
 
     def outputs(case: Case) -> Mapping[str, Array]:
         made = sign.outputs(folded(case))
@@ -202,7 +208,7 @@ def expected(case: Case) -> Mapping[str, Expected]:
 
 
 def products_for_a_tile(case: Case) -> int:
-    """How many products of matrices each tile of scores takes part in: two forward, five backward."""
+    """Return how many products of matrices each tile of scores takes part in: two forward, five backward."""
     return 5 if "do" in case.tensors else 2
 
 
@@ -217,7 +223,7 @@ def products_in_tiles(case: Case) -> int:
 
 
 def most(case: Case) -> Footprint:
-    """What is enough: no tensor beyond an input, an output or a tile; few tiles at once; no tile that is hidden.
+    """Return what is enough: no tensor beyond an input, an output or a tile; few tiles at once; no tile that is hidden.
 
     Products of rows may be made like those of matrices: delta once.
     """
@@ -234,7 +240,7 @@ def most(case: Case) -> Footprint:
 
 
 def plain(case: Case) -> Footprint:
-    """What attention takes that makes whole matrices: all scores, all weights, and then O; or P, dP and dS."""
+    """Return what attention takes that makes whole matrices: all scores, all weights, and then O; or P, dP and dS."""
     s = shape_of(folded(case))
     scores, products = s.heads * s.n_q * s.n_k, products_for_a_tile(case)
     if "do" in case.tensors:

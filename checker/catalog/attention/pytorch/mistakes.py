@@ -24,19 +24,19 @@ idea = Ideas(__file__, causal_mistakes.idea, flash_2_mistakes.idea, forward_mist
 
 
 def _of(*ids: str) -> tuple[Writes, ...]:
-    """The signs by which kernels with these ideas are known."""
+    """Return the signs by which kernels with these ideas are known."""
     every = (*ACCUMULATION, *CAUSAL, *LSE, *SCORES)
     signs = (sign for one in chosen(every, *ids) for sign in one.signs)
     return _lent(*(sign for sign in signs if isinstance(sign, Writes)))
 
 
 def _lent(*signs: Writes) -> tuple[Writes, ...]:
-    """The signs of kernels, as signs of functions in PyTorch."""
+    """Return the signs of kernels, as signs of functions in PyTorch."""
     return tuple(as_in_the_family(sign) for sign in signs)
 
 
 def _idea(key: str, *signs: Sign) -> Misconception:
-    """A wrong idea; without signs of its own, those of kernels that have it."""
+    """Return a wrong idea; without signs of its own, those of kernels that have it."""
     return idea(key, *(signs or _of(key.partition("/")[0])))
 
 

@@ -37,7 +37,7 @@ def _maximum_of_hidden(case: Case) -> Outputs:
 
 
 def seen_in_each_tile(case: Case, more: int, queries: bool = True, keys: bool = True) -> Array:
-    """A mask with j <= i + more, where the positions of queries, of keys or of both begin at 0 in each tile."""
+    """Return a mask with j <= i + more, where the positions of queries, of keys or of both begin at 0 in each tile."""
     s = shape_of(case)
     i, j = np.arange(s.n_q)[:, None], np.arange(s.n_k)[None, :]
     return np.asarray((j % s.Bc if keys else j) <= (i % s.Br if queries else i) + more)
@@ -89,7 +89,7 @@ def _softmax_of_each_tile(mean: bool) -> Callable[[Array, Array, Case], Outputs]
 
 
 def _mean_of_v(s: Array, v: Array, case: Case) -> Outputs:
-    """The right O, but for queries without keys in tiles that look at some key: these get the mean of V."""
+    """Return the right O, but for queries without keys in tiles that look at some key: these get the mean of V."""
     made = attention(s, v)["o_ptr"]
     seen = np.repeat(keys_seen(case), shape_of(case).Br)[: s.shape[1]]
     for query in np.flatnonzero(~has_keys(case) & (seen > 0)):
@@ -98,13 +98,13 @@ def _mean_of_v(s: Array, v: Array, case: Case) -> Outputs:
 
 
 def _sum_of_softmaxes(s: Array, _: Array) -> Array:
-    """The softmax of a tile's scores, in place of their exponentials."""
+    """Return the softmax of a tile's scores, in place of their exponentials."""
     e = exp32(s - s.max(axis=-1, keepdims=True))
     return np.asarray(e / e.sum(axis=-1, keepdims=True))
 
 
 def _lse_of_last_tile(s: Array, v: Array, case: Case) -> Outputs:
-    """The right O, and the logarithm of the last tile's sum."""
+    """Return the right O, and the logarithm of the last tile's sum."""
     last = np.arange(s.shape[-1]) // shape_of(case).Bc == last_looked_at(case)[:, None]
     return {**attention(s, v), "lse_ptr": attention(np.where(last, s, -np.inf), v)["lse_ptr"]}
 
@@ -190,13 +190,13 @@ def _just(elements: Callable[[Shape], int]) -> Uses:
 
 
 def _strip_of_keys(case: Case) -> int:
-    """A tile of queries and all keys that it sees, in the largest such strip."""
+    """Return a tile of queries and all keys that it sees, in the largest such strip."""
     s = shape_of(case)
     return int(s.heads * (np.minimum(s.Br, s.n_q - s.Br * np.arange(s.tr)) * keys_needed(case)).max())
 
 
 def _strip_of_queries(case: Case) -> int:
-    """All queries that see a key, and a tile of keys."""
+    """Return all queries that see a key, and a tile of keys."""
     s = shape_of(case)
     return int(s.heads * has_keys(case).sum() * min(s.Bc, s.n_k))
 
@@ -215,7 +215,9 @@ def _keeps_all_tiles(case: Case, took: Footprint) -> bool:
 
 
 def _multiplied(case: Case, took: Footprint, more: int) -> bool:
-    """Whether the products of visible tiles, or of all tiles, are these; `more`: of each, beyond what is needed."""
+    """Return whether the products of visible tiles, or of all tiles, are these; `more`: of each,
+    beyond what is needed.
+    """
     needed = products_for_a_tile(case)
     return took.products > most(case).products and any(
         needed * took.products == (needed + more) * products
