@@ -9,7 +9,7 @@
 #   HELP=1         for reset: the stub with the solution's comments; HELP=2: the solution with some holes
 #   EVERY=1        bench every size, not only the usual ones
 #   STEPS=…        how long to train
-#   BEFORE=…       for compiled: an older version, to be shown beside yours
+#   BEFORE=…       for compiled: an older version, to be shown next to yours
 #   SIZE=…         for compiled: the timed size that has these words in its name; LAUNCH="Br=128 num_warps=8": another launch
 #   STAGE=…        for compiled: print a text of the compiler, ttgir, llir or ptx
 #   TARGETS=…      GPUs to compile for: sm_90 (default), sm_80, gfx942 and others, separated by commas, or all
@@ -112,7 +112,7 @@ own: $(call layer,check) $(call layer,torch) ## check your own softmax or attent
 trace: $(call layer,check) ## draw which tiles PUZZLE=p5 loads and stores, in which order
 	@$(checker) trace $(call argument,PUZZLE) $(call option,--file,FILE) $(drawn)
 
-bench: $(call layer,check) ## time PUZZLE=p6 on a GPU beside its peers and the roofline; without a GPU, predict
+bench: $(call layer,check) ## time PUZZLE=p6 on a GPU against its peers and the roofline; without a GPU, predict
 	@$(drawing) $(checker) bench $(call argument,PUZZLE) $(call option,--file,FILE) $(if $(EVERY),--every) $(friendly)
 
 compiled: $(call layer,check) ## what the compiler made of PUZZLE=p6, line by line, and what costs time; no GPU is needed (TARGETS=sm_80)

@@ -1,7 +1,7 @@
 """`python3 -m benchmarks.speed [PUZZLE ...]`: every size of every timed puzzle, on this machine's GPU, all in one run.
 
-`s3`, the long rows of the speed track, must be asked for; p3's solution is timed beside it, at the same sizes.
-Times the solution, each step of the speed track, and the peers; writes `speed.json` and `speed.md` into $OUT,
+`s3`, the long rows, must be asked for; p3's solution is timed next to it, at the same sizes.
+Times the solution, each tuned version, and the peers; writes `speed.json` and `speed.md` into $OUT,
 or into `benchmarks/results/`.
 """
 

@@ -15,18 +15,17 @@
 #
 # ## What you will build
 #
-# A model that knows how far apart two words are adds a number to each score, a *bias*. At 4,096 tokens, with a bias
-# for each head, query and key, eager PyTorch takes 14 ms on an H200 (128 heads of 64 dimensions), and the fused kernel
-# that PyTorch has for it 6.2 ms. Puzzle p6 with three more lines takes 2.1 ms. Without a bias it was 1.7 ms.
+# A model that knows how far apart two words are adds a number to each score, a *bias*. Puzzle p6 with three more lines
+# does that, about three times as fast as the fused kernel that PyTorch has for it.
 #
-# You begin with your own kernel of p6: copy its lines under the new signature, and it lacks only the bias. Then comes a
-# second, shorter kernel, the gradient of a bias that all heads share.
+# Copy your own kernel of p6 under the new signature: it lacks only the bias. Then comes a second, shorter kernel: the
+# gradient of a bias that all heads share.
 #
 # ![Left, two heads of three by four tiles of scores; a bias for each key is one row of numbers, and all rows of tiles in both heads point to it: its strides for heads and rows are 0. Right, one tile of dBias and the program that owns it: it goes over the same tile of scores in head 0, head 1 and head 2, adds up their dS, and stores the sum once.](../docs/figures/bias_tiles.svg)
 #
 # ## The idea
 #
-# In PyTorch, with the gradient of a bias of shape `(n_q, n_k)`, which is not causal:
+# In PyTorch. `dbias` is the gradient of a bias of shape `(n_q, n_k)`, without a causal mask:
 #
 # ```python
 # S = scale * q.float() @ k.float().mT + bias.float()              # (heads, n_q, n_k): a bias broadcasts to that
@@ -41,20 +40,20 @@
 #
 # $$ S_{ij} = \text{scale} \cdot Q_i K_j^T + B_{ij} $$
 #
-# The bias is not scaled. It is finite, and has the type of Q. It is part of the scores, so it must be there before
-# anything is hidden, before the maximum is taken, and in LSE.
+# The bias is not scaled. It is finite, and has the type of Q. It is part of the scores: add it before scores are hidden
+# and before the maximum is taken. LSE then contains it, too.
 #
-# *In numbers*, with the lesson's example of p6: the scores 1 3 | 2 5 and v = 10 20 | 30 40. Let the bias be 2 0 | 1 -2.
-# Now all four scores are 3. So $m = 3$ and $l = 4$, O is $100 / 4 = 25$ and not 36.88, and LSE is $3 + \log 4 = 4.386$
-# and not 5.185.
+# *In numbers*, take p6's scores 1 3 | 2 5 and values 10 20 | 30 40, and the bias 2 0 | 1 -2. Now all four scores are 3,
+# so $m = 3$ and $l = 4$. O is $100 / 4 = 25$ (without a bias 36.88). LSE is $3 + \log 4 = 4.386$ (without a bias
+# 5.185).
 #
 # **One load, eight kinds of bias.** A bias has an address for each head, query and key:
 #
 # $$ \text{head} \cdot \text{head stride} + i \cdot \text{row stride} + j \cdot \text{column stride}. $$
 #
-# Any of these strides may be 0. A row stride of 0 means that all rows begin at the same place: the bias has a number
-# for each key, and all queries share it. In PyTorch this is what `expand` gives, which copies nothing. The same line of
-# code loads every kind of bias.
+# Any of these strides may be 0. With a row stride of 0, all rows begin at the same place, and all queries share one
+# number for each key. PyTorch's `expand` makes such strides without a copy. The same line of code loads every kind of
+# bias.
 #
 # | what the bias depends on | strides of heads, rows, columns | for instance |
 # |---|---|---|
@@ -63,24 +62,24 @@
 # | key | 0, 0, 1 | keys that count for less; padding of a batch, as a large negative number |
 # | head | 1, 0, 0 | a number for each head: it changes LSE, and not O |
 #
-# Do not assume that the column stride is 1 if it is not 0. A bias may be transposed, and then rows lie 1 apart.
+# A column stride that is not 0 need not be 1: in a transposed bias, the *row* stride is 1.
 #
-# **The ends.** What is loaded is a tile of Br by Bc, so its mask has two sides: queries that exist, and keys that
+# **The ends.** A tile of the bias has Br rows and Bc columns. Its mask has two parts: queries that exist, and keys that
 # exist.
 #
 # ### The gradient of the bias
 #
-# Puzzle p7 ends with $dS_{ij} = P_{ij} (dP_{ij} - \delta_i)$, the gradient of a score. A score is the scaled product
-# plus the bias. If a number of the bias grows by 1, so does the score. So $dB_{ij}$ is $dS_{ij}$ itself, and `scale` is
-# no factor of it.
+# In p7, the gradient of a score was $dS_{ij} = P_{ij} (dP_{ij} - \delta_i)$. If a number of the bias grows by 1, its
+# score grows by 1. So $dB_{ij}$ is $dS_{ij}$ itself, without the factor `scale`.
 #
-# If the heads share the bias, a number of it is in one score of *each* head, and what they pass back adds up:
+# If the heads share the bias, each of its numbers is in one score of *each* head. The gradients of these scores add up:
 #
 # $$ dB_{ij} = \sum_{\text{heads}} P_{ij} \, (dP_{ij} - \delta_i), \qquad P_{ij} = e^{S_{ij} - \mathrm{LSE}_i}, \qquad
 # dP = dO\, V^T. $$
 #
-# **Who owns what.** The grid is (tiles of queries, tiles of keys). A program owns its tile of dB, and the heads are a
-# loop inside it. The tile of the bias is the same in every head, and is loaded before the loop.
+# **Who owns what.** The grid is (tiles of queries, tiles of keys). A program owns a tile of dB, and loops over the
+# heads. It loads its tile of the bias once, before the loop. This kernel is always full: p7's causal mask does not
+# belong in it.
 #
 # *In numbers*: two heads, one query, two keys with the bias 0 and 1.0986, which is $\log 3$.
 #
@@ -95,9 +94,9 @@
 #                     dB =   -2.75   2.75
 # ```
 #
-# Head 0 is the example of p7. A row of dB sums to 0, as a row of dS does.
+# Head 0 is the example of p7. A row of dB sums to 0, like a row of dS.
 #
-# **Types.** P and dS go into no product here. They stay fp32, and so does dB, also in memory.
+# **Types.** No product takes P or dS here. Both stay fp32, and dB is fp32 in memory, too.
 #
 # ## The signatures
 #
@@ -116,14 +115,14 @@
 # | `D`, `Br`, `Bc` | width of a head; queries and keys of a tile; powers of two, at least 16 |
 # | `CAUSAL` | whether queries see only keys up to their own position; the second kernel is always full |
 #
-# The grid of `attention_bias_kernel` is (tiles of queries, heads), that of `dbias_kernel` (tiles of queries, tiles of
-# keys). dB belongs to no head, and may have more than $2^{31}$ elements: so `queries` and `keys` have 64 bits there. A
-# loop counter has 32: convert the head yourself. In the first kernel, convert what meets a stride of the bias.
+# The grid of `attention_bias_kernel` is (tiles of queries, heads). dB may have more than $2^{31}$ elements, so
+# `queries` and `keys` have 64 bits in the second kernel. Its loop counter has 32: convert the head yourself. In the
+# first kernel, convert `queries` and `keys` where a stride of the bias multiplies them.
 #
 # ## The traffic bound
 #
-# Q, K, V, O and LSE as in p6. The bias is loaded **once for each tile that is visited**, and in a tile a number
-# that is shared counts once. With $T_r$ tiles of queries, $T_c$ tiles of keys and $H$ heads, that makes
+# Q, K, V, O and LSE are as in p6. The bias is loaded **once for each tile that is visited**. A number that a tile
+# shares counts once. With $T_r$ tiles of queries, $T_c$ tiles of keys and $H$ heads, that makes
 #
 # | a bias for each | loads of it, if not causal | 32 heads, 4096 queries and keys, tiles of 64 |
 # |---|---|---|
@@ -132,10 +131,10 @@
 # | query | $H \, n_q \, T_c$ | 8.4 million |
 # | head | $H \, T_r \, T_c$ | 0.1 million |
 #
-# With D = 64, a full bias is as much traffic as K, and no other program wants it.
+# With D = 64, a tile of a full bias has as many numbers as a tile of K, and no other program loads it.
 #
-# In `dbias_kernel`, Q, dO, LSE and delta are loaded **$T_c$ times**, K and V **$T_r$ times**, the bias **once**, and dB
-# is stored **once**. Each visit may cost two products.
+# In `dbias_kernel`, Q, dO, LSE and delta are loaded **$T_c$ times**, K and V **$T_r$ times**, and the bias **once**. dB
+# is stored **once**. Each visit may take two products.
 
 # %%
 import triton
@@ -144,11 +143,11 @@ import triton.language as tl
 # %% [markdown]
 # ## Your turn
 #
-# The first kernel begins with your own accepted kernel of p6: copy all lines of its body. About three lines are
-# new, and one changes.
+# Copy the body of your accepted kernel of p6 into the first kernel, without the lines that the stub has. About three
+# lines are new, and one changes.
 #
-# The second one has about nineteen lines. Most of them stand in your p7: take `dq_kernel`, and leave out its loop
-# over keys.
+# The second kernel has about nineteen lines. Most of them are in `dq_kernel` of your p7: leave out its loop over keys,
+# its **causal mask**, and dQ.
 
 # %%
 @triton.jit
@@ -220,8 +219,8 @@ def gradient_of_bias(q, k, v, bias, do, lse, delta, scale):
 # ## How to check
 #
 # In a terminal: `./check b1`. In a notebook: run the cells above, then the one below. `make step PUZZLE=b1` shows each
-# tile of the bias. The first kernel alone earns 55 points; *the gradient of the bias* has 20, and the other 25 are for
-# both.
+# tile of the bias. The first kernel alone earns 55 points. *The gradient of the bias* earns 20, and both kernels
+# together the other 25.
 
 # %%
 from checker.notebook import check, hint, solution, step, trace
@@ -235,15 +234,15 @@ check("b1")
 #
 # <details><summary>1: a nudge</summary>
 #
-# Write the address of one number of the bias on paper, for a head, a query and a key. Which of its three parts is the
-# same for the whole program, which differs from row to row of a tile, and which from column to column?
+# On paper, write the address of one number of the bias, for a head, a query and a key. Which of its three parts is the
+# same for the whole program? Which one changes from row to row of a tile, and which from column to column?
 #
 # </details>
 # <details><summary>2: the tile of the bias</summary>
 #
 # `queries[:, None].to(tl.int64) * bias_row_stride + keys[None, :].to(tl.int64) * bias_col_stride` is a tile of Br by Bc
-# offsets. Its mask is `(queries[:, None] < n_q) & (keys[None, :] < n_k)`, with `other=0.0`. The part of the head is
-# added to `bias_ptr` once. In the second kernel, load the tile before the loop over heads.
+# offsets. Its mask is `(queries[:, None] < n_q) & (keys[None, :] < n_k)`, with `other=0.0`. Add the head's part to
+# `bias_ptr` once. In the second kernel, load the tile before the loop over heads.
 #
 # </details>
 # <details><summary>3: nearly there</summary>
@@ -257,8 +256,8 @@ check("b1")
 #
 # ## Experiments
 #
-# **Predict.** The launches have two heads, 64 queries, 64 keys, D = 16 and tiles of 16 by 16, and are not causal. Write
-# a guess in place of each `...`. Once your kernels are accepted, they answer. Guesses are not graded.
+# **Predict.** The launches have two heads of 64 queries and 64 keys, with D = 16 and tiles of 16 by 16. They are not
+# causal. Write a guess in place of each `...`. Once your kernels are accepted, they answer. Guesses are not graded.
 #
 # * `full_reads`: in `attention_bias_kernel`, how often is each number of a bias for each head, query and key read?
 # * `key_reads`: how often is each number of a bias for each key read, which has 64 of them?
@@ -276,23 +275,23 @@ from checker.notebook import predict
 predict("b1", full_reads=..., key_reads=..., q_reads=...)
 
 # %% [markdown]
-# **Run.** The next cell is the first kernel with a bias for each head: two numbers, with the strides 1, 0 and 0.
+# **Run.** The next cell runs the first kernel with a bias for each head: two numbers in all.
 #
-# 1. How many loads of the bias does the report count? And with a bias for each key, `bias = np.zeros(64, np.float32)`
-#    and the strides 0, 0 and 1?
-# 2. **ALiBi** (Press and others, 2021) takes away a little for each step between query and key, and each head has a
-#    slope of its own: $B_{ij} = -\text{slope} \cdot (i + n_k - n_q - j)$, of causal attention. As a tensor, that is a
-#    full bias. But it can be computed from one number for each head, and that is what `Bij` holds in this cell. Change
-#    one line of your kernel and run the cell with `CAUSAL = True`: how many numbers are loaded now, and how many would
-#    a full bias have? (The judge does not accept this kernel, so change the line back.)
+# 1. How many loads of the bias does the report count? How many with a bias for each key, `bias = np.zeros(64,
+#    np.float32)` and `bias_strides = 0, 0, 1`?
+# 2. **ALiBi** (Press and others, 2021) subtracts a little for each step between query and key, with a slope for each
+#    head: $B_{ij} = -\text{slope} \cdot (i + n_k - n_q - j)$. As a tensor, this is a full bias. But the slopes alone
+#    are enough, and in this cell `Bij` holds the head's slope. Change one line of your kernel so that it makes this
+#    bias, and run the cell with `CAUSAL = True`. How many numbers are loaded now, and how many would a full bias load?
+#    (Change the line back afterwards: the judge does not accept this kernel.)
 #
 # <details><summary>Answers</summary>
 #
-# 1. 32 of the bias for each head, one for each visit: 2 heads, 4 tiles of queries, 4 of keys. 512 of the bias for each
-#    key: 16 for each visit.
-# 2. `Bij = -Bij * (queries[:, None] + offset - keys[None, :])`, after the load. With `CAUSAL` 20 of the 32 tiles are
-#    visited, so 20 numbers are loaded. A full bias would load 20 · 256 = 5,120. Loaded once, before the loop over keys,
-#    it would be 8.
+# 1. 32 with a bias for each head: one for each of the 4 by 4 tiles of 2 heads. 512 with a bias for each key: 16 for
+#    each tile.
+# 2. `Bij = -Bij * (queries[:, None] + n_k - n_q - keys[None, :])`, after the load. With `CAUSAL`, 20 tiles of 32 are
+#    visited, and each loads one number. A full bias would load 20 · 256 = 5,120. Loaded before the loop over keys, the
+#    slopes would take 8 loads.
 #
 # </details>
 
@@ -314,16 +313,24 @@ run(attention_bias_kernel, **tensors, **outputs, **strides, **sizes, grid=(64 //
 # %% [markdown]
 # ## What to notice afterwards
 #
-# One kernel now serves every kind of bias, and no bias was ever written out in full. What a stride of 0 saves is memory,
-# and not loads: a tile of the bias still has Br · Bc addresses. On an H200, a bias for each key is no faster than one
-# for each query and key, and sometimes slower, although it has 4,096 times fewer numbers. Probably too many programs
-# ask for the same few lines of the L2 cache at once. A step of the speed track loads a row that all queries share once
-# for each tile. With a bias for each key, it has 0.83 to 0.86 of p6's speed, where the solution has 0.68 to 0.80.
+# One kernel now serves every kind of bias, and no bias was ever expanded in memory. A stride of 0 saves memory, but no
+# loads: a tile of the bias still has Br · Bc addresses. An H200 takes, with 4,096 tokens, 128 heads of 64 dimensions
+# and a full bias:
 #
-# The second kernel is the reason why the two loops of p7 have an order. dQ is a sum over keys, dK and dV are sums
-# over queries, and dB is a sum over heads. Each time, what is summed over becomes the loop, and what is left becomes
-# the grid. So no sum is ever shared between programs. The price is in the other column: Q is read $T_c$ times, although
-# the first kernel reads it once.
+# | | time |
+# |---|---|
+# | eager PyTorch | 14 ms |
+# | PyTorch's fused kernel | 6.2 ms |
+# | `attention_bias_kernel` | 2.1 ms |
+# | p6, without a bias | 1.7 ms |
+#
+# A bias for each key is no faster than a full one, and sometimes slower, although it has 4,096 times fewer numbers.
+# Probably too many programs ask for the same few lines of the L2 cache at once. A tuned version loads a shared row once
+# for each tile. That raises the speed from 0.68–0.80 of p6's to 0.83–0.86.
+#
+# dQ is a sum over keys, dK and dV are sums over queries, and dB is a sum over heads. Each time, the summed axis becomes
+# the loop, and the other axes become the grid. So programs share no sum. The price is traffic: the second kernel reads
+# Q $T_c$ times, and the first one reads it once.
 #
 # ## Where to read on
 #

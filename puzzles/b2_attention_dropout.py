@@ -15,20 +15,19 @@
 #
 # ## What you will build
 #
-# At a context length of 16,384 tokens, eager attention with dropout takes 46 ms on an H200 (32 heads of 64 dimensions),
-# and keeps a mask of 8.6 billion entries for its backward pass. Your first kernel will take 37 ms, and keep none.
+# Dropout takes a random part of attention's weights from a model at each step of training. The backward pass needs the
+# very mask of the forward pass. Eager PyTorch stores it: 8.6 billion entries for 16,384 tokens and 32 heads.
 #
-# Dropout takes a random part of the weights of attention from a model at each step of training. The backward pass needs
-# the very mask of the forward pass. To store it would take as much memory as P does, which FlashAttention never stores.
-# So it is *drawn again*: two kernels, with other tiles and other loops, must come to the same random numbers.
+# Your kernels *draw it again*. Two kernels, with other tiles and other loops, must come to the same random numbers.
 #
-# **Copy your own accepted kernels**: `flash_attention_2_kernel` of p6 and `dk_dv_kernel` of p7. Take `CAUSAL` and the
-# causal mask out, because here every query sees every key. Then two lines are new in the first one and three in the
-# second. `delta_kernel` stays as it is.
+# **Copy your own accepted kernels**: `flash_attention_2_kernel` of p6 and `dk_dv_kernel` of p7. Every query sees every
+# key here, so remove `CAUSAL` and the causal mask. Of `visible`, only `keys[None, :] < n_k` stays, in the first kernel.
+# Then each kernel gets two new lines. One line changes in the first kernel, and two in the second. `delta_kernel` stays
+# as it is.
 #
 # ## The idea
 #
-# In PyTorch, with the number of a head, of a query and of a key in `head`, `i` and `j`:
+# In PyTorch, with the numbers of a head, a query and a key in `head`, `i` and `j`:
 #
 # ```python
 # Z = (rand(seed, (head * n_q + i) * n_k + j) >= p) / (1 - p)      # (heads, n_q, n_k): never stored
@@ -40,45 +39,41 @@
 # dk, dv = scale * dS.mT @ q, (P * Z).mT @ do
 # ```
 #
-# **A number for each position.** `tl.rand(seed, offset)` gives a number from 0 to 1 for each element of a block of
-# integers, in fp32. It is a function, called Philox: the same seed and offset give the same number in any program, at
-# any time. So let the offset of an entry be its position in P, as P would lie in memory: entry $(i, j)$ of a head has
-# the offset $(\text{head} \cdot n_q + i) \cdot n_k + j$. Whatever tiles a kernel has, and in whichever order it visits
-# them, the entry has its own number.
+# **A number for each position.** `tl.rand(seed, offset)` makes an fp32 number from 0 to 1 for each element of a block
+# of integers. Its function is called Philox: the same seed and offset give the same number, in any program. So let the
+# offset of an entry be its position in P, if P were stored. Entry $(i, j)$ of a head has the offset $(\text{head} \cdot
+# n_q + i) \cdot n_k + j$. With any tiles, in any order, it then gets the same number.
 #
 # ![A matrix P of 4 queries and 6 keys, twice, with the same 24 offsets, 0 to 23, and the same entries hatched, which are dropped. Left, the forward pass visits tiles of 2 by 3 along each row of tiles. Right, dropout_dk_dv_kernel visits tiles of 4 by 2 down each column of tiles. Entry (1, 4) has the offset 10 in both.](../docs/figures/dropout_positions.svg)
 #
-# *In numbers:* with 2 heads, 4 queries and 6 keys, entry (1, 4) of head 1 has the offset
-# $(1 \cdot 4 + 1) \cdot 6 + 4 = 34$.
+# *In numbers:* with 2 heads of 4 queries and 6 keys, entry (1, 4) of head 1 has the offset $(1 \cdot 4 + 1) \cdot 6 + 4
+# = 34$.
 #
-# Compute offsets in 64 bits. 65,536 queries and as many keys have $2^{32}$ entries in one head alone. What is
-# multiplied with `head`, which has 64 bits, has 64 bits as well.
+# Compute offsets in 64 bits: 65,536 queries and as many keys have $2^{32}$ entries in one head. A product with `head`
+# has 64 bits, because `head` has.
 #
-# **What is kept.** An entry is dropped with probability `p`: it is *kept* where its number is at least `p`. What is
-# kept is multiplied by $1 / (1 - p)$, so that O is on average what it is without dropout. $Z$ holds both, 0 and $1 / (1
-# - p)$.
+# **What is kept.** An entry is dropped with probability `p`, and *kept* where its number is at least `p`. A kept entry
+# is multiplied by $1 / (1 - p)$, so that O stays the same on average. So $Z$ is 0 or $1 / (1 - p)$.
 #
-# **The softmax knows nothing of it.** Z multiplies P after the softmax. So `m`, `l` and LSE are those of p6: `l` sums
-# all of $P_{ij}$, and only the product with $V_j$ gets $P_{ij} \circ Z_{ij}$, where $\circ$ multiplies element by
-# element.
+# **The softmax knows nothing of it.** Z multiplies P after the softmax, so `m`, `l` and LSE are those of p6. `l` sums
+# all of $P_{ij}$, and only the product with $V_j$ takes $P_{ij} \circ Z_{ij}$. ($\circ$ multiplies element by element.)
 #
-# *In numbers:* take the scores 1 3 | 2 5 and v = 10 20 | 30 40 of p6, with `p` = 0.2, so $1 / (1 - p) = 1.25$, and let
-# key 1 be dropped. After tile 1, O holds $1.25 \cdot 0.1353 \cdot 10 + 0 = 1.69$, and after tile 2 $0.1353 \cdot 1.69 +
-# 1.25 \cdot (0.0498 \cdot 30 + 1 \cdot 40)$ $= 52.10$. Then $O = 52.10 / 1.2034 = 43.29$, where it was 36.88 without
-# dropout. LSE is still 5.185.
+# *In numbers:* take p6's scores 1 3 | 2 5 and values 10 20 | 30 40. Let `p` be 0.2, so $1 / (1 - p) = 1.25$, and let
+# key 1 be dropped. After tile 1, O holds $1.25 \cdot 0.1353 \cdot 10 + 0 = 1.69$. After tile 2 it holds $0.1353 \cdot
+# 1.69 + 1.25 \cdot (0.0498 \cdot 30 + 1 \cdot 40)$ $= 52.10$. Then $O = 52.10 / 1.2034 = 43.29$ (without dropout
+# 36.88), and LSE is still 5.185.
 #
-# **Backwards.** $O = (P \circ Z) V$ is a product, so $dV = (P \circ Z)^T dO$. An element of P reaches O with the factor
-# of Z, and so $dP = Z \circ (dO\, V^T)$. The softmax between S and P is that of p7:
+# **Backwards.** $O = (P \circ Z) V$ is a product, so $dV = (P \circ Z)^T dO$. Each element of P reaches O with its
+# factor of Z, so $dP = Z \circ (dO\, V^T)$. Between S and P is the softmax of p7:
 #
 # $$dS_{ij} = P_{ij} \circ \left( dP_{ij} - \sum_k P_{ik}\, dP_{ik} \right)$$
 #
-# with P as it was *before* dropout. Is the sum still delta? Put dP in. The sum over the keys is
-# $\sum_k P_{ik} Z_{ik} (do_i \cdot v_k)$ $= do_i \cdot \sum_k P_{ik} Z_{ik}\, v_k = do_i \cdot o_i$, because the last sum
-# is just what O is, dropout included. So **delta = rowsum(dO ∘ O) still holds**, and your `delta_kernel` need not know
-# of dropout.
+# This P is the one *before* dropout. Is the sum still delta? With the new dP, the sum over the keys is $\sum_k P_{ik}
+# Z_{ik} (do_i \cdot v_k)$ $= do_i \cdot \sum_k P_{ik} Z_{ik}\, v_k = do_i \cdot o_i$. The last sum is O, dropout
+# included. So **delta = rowsum(dO ∘ O) still holds**, and your `delta_kernel` is still right.
 #
-# *In numbers*, with p7's query and keys: P is .25 and .75, v is 10 and 20, and do is 2. Without dropout dP is 20
-# and 40, delta is 35, and dS is -3.75 and 3.75. Now let `p` be 0.2, and key 1 be dropped:
+# *In numbers*, with p7's query and keys: P is .25 and .75, v is 10 and 20, and do is 2. Without dropout, dP is 20 and
+# 40, delta is 35, and dS is -3.75 and 3.75. Now let `p` be 0.2, and key 1 be dropped:
 #
 # | | key 0 | key 1 | |
 # |---|---|---|---|
@@ -87,7 +82,7 @@
 # | dS | $.25 \cdot (25 - 6.25) = 4.69$ | $.75 \cdot (0 - 6.25) = -4.69$ | they sum to 0 |
 # | dV | $.25 \cdot 1.25 \cdot 2 = 0.625$ | 0 | |
 #
-# The value of a dropped key gets no gradient, but its score does: it is in the normaliser of all others.
+# The value of a dropped key gets no gradient. Its score gets one, because the score is in the normaliser of all others.
 #
 # ## The signatures
 #
@@ -102,13 +97,13 @@
 # | `D`, `Br`, `Bc` | width of a head; queries and keys of a tile; powers of two, at least 16 |
 #
 # The grid is (tiles of queries, heads), and for `dropout_dk_dv_kernel` (tiles of keys, heads). Each kernel gets right
-# inputs, whatever your other kernel does: LSE and delta are the judge's. What is rounded to the inputs' type for a
-# product is $P \circ Z$, and dS.
+# inputs: LSE and delta come from the judge, not from your other kernels. Round $P \circ Z$ and dS to the inputs' type
+# before their products.
 #
 # ## The traffic bound
 #
-# As in p6 and p7 without a causal mask: what a program owns is loaded **once**, and the other side once for each
-# program of a head. Each output is stored **once**. Nothing is loaded or stored for the mask.
+# As in p6 and p7 without a causal mask. The tiles that a program owns are loaded **once**, and the other side once for
+# each program of a head. Each output is stored **once**. The mask is neither loaded nor stored.
 
 # %%
 import triton
@@ -192,8 +187,8 @@ check("b2")
 #
 # <details><summary>1: a nudge</summary>
 #
-# Begin with your kernel of p6 as it is, without the causal mask: with a `p` of 0 it is right already. Which of
-# its lines use P, and which of these should see what dropout has left of it? Then ask the same of p7.
+# Begin with your kernel of p6 without the causal mask: with a `p` of 0 it is right already. Which of its lines use P,
+# and which of these should take what dropout leaves of P? Then ask the same of p7.
 #
 # </details>
 # <details><summary>2: the numbers</summary>
@@ -212,8 +207,8 @@ check("b2")
 #
 # ## Experiments
 #
-# **Predict.** The launches have one head, 64 queries, 64 keys, D = 16 and `Br=16`, `Bc=16`. Write a guess in place of
-# each `...`. Once your kernel is accepted, it answers. Guesses are not graded.
+# **Predict.** The launches have one head of 64 queries and 64 keys, with D = 16, `Br=16` and `Bc=16`. Write a guess in
+# place of each `...`. Once your kernel is accepted, it answers. Guesses are not graded.
 #
 # * `k_reads`: how often does `attention_dropout_kernel` read each element of K?
 # * `q_reads`: how often does `dropout_dk_dv_kernel` read each element of Q?
@@ -231,19 +226,18 @@ from checker.notebook import predict
 predict("b2", k_reads=..., q_reads=..., products=...)
 
 # %% [markdown]
-# **Run.** Write your guess down before you run the next cell, which computes 2000 rows of O, of 16 queries in each of
-# 125 heads.
+# **Run.** Write your guess down before you run the next cell. It computes 2000 rows of O: 16 queries in each of 125
+# heads.
 #
-# 1. All values are 1 here, so that without dropout each O is 1. What is the average of all rows, and how far from 1 is
-#    a single one, on average?
-# 2. A query has 16 keys, and `p` is 0.9. In what share of the rows does it see none of them? What are O and LSE
-#    then?
+# 1. All values are 1 here, so each O would be 1 without dropout. What is the average of all rows? How far from 1 is a
+#    single row, on average?
+# 2. A query has 16 keys, and `p` is 0.9. In what share of the rows is every key dropped? What are O and LSE there?
 #
 # <details><summary>Answers</summary>
 #
-# 1. The average is 1, up to a few hundredths. A single O is often far from it: with 16 keys and `p` of 0.9, it is 0 or
-#    a few large numbers.
-# 2. In $0.9^{16} = 0.185$ of them, which is one in five. O is 0 there, and LSE is what it always is.
+# 1. The average is 1, up to a few hundredths. A single row is far from 1: it is 0, or the sum of a few weights, times
+#    10.
+# 2. In $0.9^{16} = 0.185$ of them, nearly one in five. There O is 0, and LSE is as without dropout.
 #
 # </details>
 
@@ -265,14 +259,20 @@ print(done.problem or f"0 in {(done['o_ptr'] == 0).mean():.3f} of all rows")
 # %% [markdown]
 # ## What to notice afterwards
 #
-# Dropout moved not one byte more than p6 and p7, and is far from free: a number takes about 68 instructions, for
-# each entry of P. Compiled for an H200 with tiles of 64 by 64, this kernel has three times as many as p6's. So at
-# 16,384 tokens it takes 37 ms, where p6 took 6.6 ms. Philox makes four numbers at a time, and `tl.rand` throws
-# three away. A kernel that uses all four, for four entries, is about twice as fast, but draws another mask than this
-# rung asks for. SDPA flash with dropout takes 9.6 ms.
+# Dropout moves no byte more than p6 and p7, but it is not free: each entry of P takes about 68 instructions for its
+# number. Compiled for an H200 with tiles of 64 by 64, this kernel has three times as many instructions as p6's. Philox
+# makes four numbers at a time, and `tl.rand` throws three away. A kernel that uses all four is about twice as fast, but
+# draws another mask than this puzzle asks for. An H200 takes, with 16,384 tokens and 32 heads of 64 dimensions:
 #
-# Time for memory is the trade of p7 again. There P was computed twice, rather than kept. Here it is
-# a mask, and the same trick makes the results of a training step repeatable: the seed is all that has to be remembered.
+# | | time |
+# |---|---|
+# | eager PyTorch | 46 ms |
+# | `attention_dropout_kernel` | 37 ms |
+# | SDPA flash, PyTorch's FlashAttention-2 | 9.6 ms |
+# | p6, without dropout | 6.6 ms |
+#
+# As in p7, time is traded for memory: p7 computed P twice, and here the mask is drawn twice. So a step of training can
+# be repeated exactly: only the seed has to be remembered.
 #
 # ## Where to read on
 #

@@ -15,14 +15,13 @@
 #
 # ## What you will build
 #
-# Attention of a single query to 131,072 keys takes your two kernels 0.26 ms on an H200 (32 heads of 64 dimensions), at
-# 97 % of the speed of a copy. That is what a language model does in each layer for each token that it writes, and it is
-# called *decoding*: the new token has one query, and sees the keys of all tokens before it.
+# A new token of a language model has one query in each layer, which sees the keys of all tokens before it. Writing
+# token after token like this is called *decoding*. Your two kernels do it at nearly the speed of a copy, with 131,072
+# keys.
 #
-# Puzzle p6 cannot do that well. It has one program for each tile of queries and each head. With one query of 32 heads
-# these are 32 programs for 132 multiprocessors. So the keys are split. Each program takes some of the keys of a head,
-# and finds the attention to these alone. A second kernel merges what they have found. This is *flash-decoding*, or
-# *split-KV*.
+# Puzzle p6 is slow at that. It has one program for each tile of queries and each head. With one query and 32 heads,
+# these are 32 programs for 132 multiprocessors. So the keys are split. Each program computes the attention to some of
+# the keys of a head, and a second kernel merges these parts. This is *flash-decoding*, or *split-KV*.
 #
 # ![50 keys of a head in 4 splits of 20, in tiles of 16. Splits 0 and 1 have a whole tile and a second one with 4 keys, whose other 12 lanes are masked: those keys belong to the next split. Split 2 has the last 10 keys, in one tile. Split 3 has none. Each split stores a part, O and LSE, and split 3 stores 0 and minus infinity. The merge makes one O and one LSE of the four parts.](../docs/figures/splits.svg)
 #
@@ -44,48 +43,47 @@
 # ```
 #
 # **The merge is p3's ⊕** (*What to notice afterwards*): two pairs $(m, l)$ become one, in any order and grouping. So a
-# row may be cut anywhere, and its pieces may be programs that run side by side.
+# row may be cut anywhere, and its pieces computed in parallel.
 #
-# A split stores $\mathrm{LSE}_s = m_s + \log l_s$, which is one number for the pair: it stands for the sum of
-# exponentials $e^{\mathrm{LSE}_s} = l_s e^{m_s}$. That is the pair $(\mathrm{LSE}_s, 1)$, and ⊕ of all parts is
+# A split stores one number for its pair, $\mathrm{LSE}_s = m_s + \log l_s$. Its sum of exponentials is
+# $e^{\mathrm{LSE}_s} = l_s e^{m_s}$, so the pair $(\mathrm{LSE}_s, 1)$ stands for the same sum. For all parts, ⊕ gives
 #
 # $$ m = \max_s \mathrm{LSE}_s, \qquad w_s = e^{\mathrm{LSE}_s - m}, \qquad l = \sum_s w_s. $$
 #
-# $O_s$ is an average of the values of its split, with weights that sum to 1. The whole O is an average of these
-# averages, each with the share of its split in the whole sum of exponentials:
+# $O_s$ is an average of the values of its split, with weights that sum to 1. O is an average of these averages, each
+# weighted by its split's share of all exponentials:
 #
 # $$ O = \frac{1}{l} \sum_s w_s O_s, \qquad \mathrm{LSE} = m + \log l. $$
 #
-# It is a softmax over the LSEs, with the maximum subtracted first.
+# The merge is a softmax over the LSEs, with the maximum subtracted first.
 #
-# **In numbers**, with the scores 1 3 | 2 5 and v = 10 20 | 30 40 of p5 and p6, in two splits of two keys.
+# **In numbers**, with p6's scores 1 3 | 2 5 and values 10 20 | 30 40, in two splits of two keys.
 #
 # | | $m_s$ | $l_s$ | $O_s$ | $\mathrm{LSE}_s$ | $w_s$ |
 # |---|---|---|---|---|---|
 # | split 0 | 3 | $e^{1-3} + 1 = 1.1353$ | $21.35 / 1.1353 = 18.81$ | $3 + \log 1.1353 = 3.127$ | $e^{3.127 - 5.049} = 0.1464$ |
 # | split 1 | 5 | $e^{2-5} + 1 = 1.0498$ | $41.49 / 1.0498 = 39.53$ | $5 + \log 1.0498 = 5.049$ | 1 |
 #
-# So $l = 1.1464$, $O = (0.1464 \cdot 18.81 + 39.53) / 1.1464 = 36.88$, and LSE is $5.049 + \log 1.1464 = 5.185$. That
-# is what p6 found, where O was 21.35 after tile 1, and $44.38 / 1.2034 = 36.88$ at the end.
+# So $l = 1.1464$, $O = (0.1464 \cdot 18.81 + 39.53) / 1.1464 = 36.88$, and LSE is $5.049 + \log 1.1464 = 5.185$. In p6,
+# O was 21.35 after tile 1, and $44.38 / 1.2034 = 36.88$ at the end.
 #
-# **Which keys a split has.** Split $s$ has the keys from `first_k` = $s$ · `keys_per_split` up to, and without,
-# `end_k`. That is the beginning of the next split, or `n_k` if the keys end before that. `keys_per_split` need not be a
-# multiple of `Bc`. With splits of 20 keys and tiles of 16, the second tile of split 0 has the keys 16 to 31, and 20 to
-# 31 belong to split 1. If both count them, the merge gives them twice their weight. So a tile is masked at `end_k`, in
-# the loads and in the scores: what a split does not need, it must not even load, because the time goes into loads.
+# **Which keys a split has.** Split $s$ begins at key `first_k` = $s$ · `keys_per_split`, and ends before `end_k`. That
+# is the beginning of the next split, or `n_k` if it is smaller. `keys_per_split` need not be a multiple of `Bc`. With
+# splits of 20 keys and tiles of 16, the second tile of split 0 reaches to key 31. Keys 20 to 31 belong to split 1. If
+# both splits count them, the merge gives them twice their weight. So mask each tile at `end_k`, in the scores and in
+# the loads, which take most of the time.
 #
-# **A split without keys.** `keys_per_split` times the number of splits may be more than `n_k`. With 50 keys in 4 splits
-# of 20, split 3 begins at key 60. Its loop has no iteration, so `l` and O are 0, and $0 / 0$ is NaN, which would
-# destroy all of O in the merge. It must store O = 0 and LSE = $-\infty$, the neutral element of ⊕: guard the division
-# as in p6, and $m + \log l$ is $-\infty$ by itself. Any split but the first may be empty, so in the merge $l$ is at
-# least 1.
+# **A split without keys.** With 50 keys in 4 splits of 20, split 3 begins at key 60. Its loop has no iteration, so `l`
+# and O are 0, and $0 / 0$ would make NaN of all O in the merge. Store O = 0 and LSE = $-\infty$, the neutral element of
+# ⊕. Guard the division as in p6; $m + \log l$ is $-\infty$ by itself. Split 0 always has keys, so $l$ is at least 1 in
+# the merge.
 #
 # **Where a part is stored.** Parts are fp32 and contiguous, of the shapes `(splits, heads, n_q, D)` and `(splits,
 # heads, n_q)`. So the row of a query is $(\text{split} \cdot \text{heads} + \text{head}) \cdot n_q + \text{query}$. The
-# number of heads is no parameter. It is the second side of the grid, and `tl.num_programs(1)` is that: the number of
-# programs along axis 1. In the merge, `parts = tl.arange(0, Bs)` in the place of the split gives the rows of all parts
-# of a query at once. `Bs` may be more than there are splits, so these loads are masked. Choose `other` such that a part
-# that does not exist has the weight 0.
+# number of heads is not a parameter. It is the second side of the grid, and `tl.num_programs(1)` gives it. In the
+# merge, `parts = tl.arange(0, Bs)` in place of the split makes the rows of all parts of a query at once. `Bs` may be
+# more than the number of splits, so mask these loads. Choose `other` so that a part that does not exist has the weight
+# 0.
 #
 # ## The signatures
 #
@@ -104,12 +102,12 @@
 # | `D`, `Br`, `Bc` | width of a head; queries and keys of a tile; powers of two, at least 16 |
 # | `Bs` | parts of a block, a power of two, at least `splits` |
 #
-# The grid of `split_kernel` is (splits, heads): all queries are one tile. That of `merge_kernel` is (n_q, heads).
+# The grid of `split_kernel` is (splits, heads): all queries are one tile. The grid of `merge_kernel` is (n_q, heads).
 #
 # ## The traffic bound
 #
 # K and V are loaded **once**, all splits together. Q is loaded once for each split, and each part is stored once and
-# loaded once. Loads and stores take a tile at a time, and so does each product.
+# loaded once. Load, store and multiply one tile at a time.
 
 # %%
 import triton
@@ -118,7 +116,7 @@ import triton.language as tl
 # %% [markdown]
 # ## Your turn
 #
-# About 29 lines are missing in the first kernel, most of which you have written in p6, and 11 in the second one.
+# About 29 lines are missing in the first kernel, and 11 in the second. You have written most of the first in p6.
 
 # %%
 @triton.jit
@@ -147,9 +145,8 @@ def merge_kernel(
 # %% [markdown]
 # ## How it is launched
 #
-# For a machine with a GPU. The checker launches your kernel itself, with many shapes. Here the number of splits is
-# chosen such that there are eight programs for each of the 132 multiprocessors of an H200, whatever the number of
-# heads.
+# For a machine with a GPU. The checker launches your kernel itself, with many shapes. Here, each of an H200's 132
+# multiprocessors gets eight programs, with any number of heads.
 
 # %%
 def decode(q, k, v, scale):
@@ -176,9 +173,8 @@ def decode(q, k, v, scale):
 # %% [markdown]
 # ## How to check
 #
-# In a terminal: `./check b3`. In a notebook: run the cells above, then the one below. Each kernel is judged and
-# credited by itself: the merge gets right parts. `make step PUZZLE=b3` goes through both: see the merge make one part
-# of two.
+# In a terminal: `./check b3`. In a notebook: run the cells above, then the one below. Each kernel is judged by itself:
+# the merge gets right parts. `make step PUZZLE=b3` goes through both: see the merge make one part of two.
 
 # %%
 from checker.notebook import check, hint, solution, step, trace
@@ -192,8 +188,8 @@ check("b3")
 #
 # <details><summary>1: a nudge</summary>
 #
-# In `split_kernel`, write down the first and the last key of a split before you touch the loop: for 50 keys in 4 splits
-# of 20, which are they? Wherever p6 has the number of keys, ask whether this split ends there. In `merge_kernel`,
+# Before you touch the loop of `split_kernel`, write down the first and the last key of each split. Which are they for
+# 50 keys in 4 splits of 20? Wherever p6 has the number of keys, ask whether this split ends there. In `merge_kernel`,
 # write the softmax of p2 over the LSEs of one query. Its weights multiply rows of O.
 #
 # </details>
@@ -237,15 +233,14 @@ predict("b3", q_reads=..., products=..., merged_lse=...)
 # %% [markdown]
 # **Run.** Write your guess down before you run the cell, which merges the two parts of the example above.
 #
-# 1. The parts are exchanged. Which numbers change?
-# 2. A third part is added, with an LSE of $-\infty$, and rows of NaN in the place of O = 0. What is O, although the
-#    weight of this part is 0?
-# 3. Both LSEs grow by 100, as if each score had. What are O and LSE?
+# 1. Exchange the parts. Which numbers change?
+# 2. Add a third part, with an LSE of $-\infty$ and rows of NaN in place of O = 0. Its weight is 0: what is O?
+# 3. Add 100 to both LSEs, as if each score had grown by 100. What are O and LSE?
 #
 # <details><summary>Answers</summary>
 #
-# 1. None. The merge is commutative (up to rounding).
-# 2. NaN: $0 \cdot \mathrm{NaN}$ is NaN. That is why a split without keys stores 0.
+# 1. None: the merge is commutative (up to rounding).
+# 2. NaN: $0 \cdot \mathrm{NaN}$ is NaN. So a split without keys stores 0.
 # 3. O is 36.88 as before, and LSE is 105.185. Without the maximum, $e^{105}$ would be infinite.
 #
 # </details>
@@ -266,17 +261,17 @@ run(merge_kernel, **tensors, **sizes, grid=(1, 1))["o_ptr"][0, 0, 0]
 # %% [markdown]
 # ## What to notice afterwards
 #
-# A matrix product of a 1 x 64 matrix and a 64 x 64 one is no work for a GPU: of the 16 rows that `tl.dot` multiplies,
-# 15 are padding. It does not matter. Each element of K and V is used once, for two operations, and an H200 can do four
-# hundred in the time in which it loads one in fp16. So decoding is as fast as memory is, and everything that makes K
-# and V smaller makes it faster: fewer heads for them than for Q, or numbers of 8 bits.
+# With one query, 15 of the 16 rows that `tl.dot` multiplies are padding. This waste costs no time: each element of K
+# and V is used for two operations. In the time of its load, an H200 does four hundred. So memory sets the pace. On an
+# H200, a query with 131,072 keys takes 0.26 ms (32 heads of 64 dimensions). That is 97 % of the speed of a copy.
+# Smaller K and V are faster: fewer heads for them than for Q, or numbers of 8 bits.
 #
-# More splits fill the GPU better, and cost more parts. They are worth it up to a few programs for each multiprocessor.
-# During training, and when a prompt is read, there are thousands of queries, whose tiles fill the GPU by themselves:
-# p6 is right there, and splits would only add traffic.
+# More splits fill the GPU better, up to a few programs for each multiprocessor, and make more parts. In training, and
+# when a prompt is read, thousands of queries fill the GPU by themselves. There p6 is right, and splits only add
+# traffic.
 #
-# Parts are also what one can send. If the keys of a very long context lie on several GPUs, each of them computes a
-# part, and a part of one query is $D + 1$ numbers, however many keys it stands for.
+# Parts can also be sent. If the keys of a very long context are on several GPUs, each computes a part. For a query, a
+# part is $D + 1$ numbers, however many keys it has seen.
 #
 # ## Where to read on
 #

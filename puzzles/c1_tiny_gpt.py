@@ -16,9 +16,8 @@
 # ## What you will build
 #
 # A language model that is trained with your kernels. The forward pass of its attention is your p6, and the backward
-# pass is your p7. You write what connects them with PyTorch: two functions, about a dozen lines each. Everything else
-# is below. Then `make train` trains two models side by side, one with your attention and one with PyTorch's own, from
-# the same start and on the same text:
+# pass is your p7. You write two short functions of PyTorch that connect them. Everything else is below. Then `make
+# train` trains two models from the same start and on the same text. One has your attention, the other PyTorch's own:
 #
 # ```
 # loss
@@ -31,10 +30,9 @@
 #      0            step          400
 # ```
 #
-# Without a GPU that takes about a minute: the kernels run in Triton's interpreter, and the model is tiny. It learns to
-# write from the lessons of this course. With `make train DEVICE=cuda` it is five hundred times as large, and learns
-# from Shakespeare. On an H100, the 1000 steps of both models take 40 seconds. This is a sample of what the model
-# with the course's own solutions then writes:
+# Without a GPU this takes about a minute: the kernels run in Triton's interpreter, and a tiny model learns from the
+# lessons of this course. With `make train DEVICE=cuda`, the model is five hundred times as large, and learns from
+# Shakespeare. Trained with the course's own solutions, it then writes:
 #
 # ```
 # Thy father have not made thee hand, in the steel
@@ -63,39 +61,41 @@
 #         return 2 * x * dy
 # ```
 #
-# `Square.apply(x)` calls `forward`. When `loss.backward()` comes by, it calls `backward` with the gradient of the
-# result, and takes what it returns for the gradients of the arguments: the first result for the first argument, the
-# second for the second. An argument without a gradient, such as a number, gets `None`. What both directions need is
-# kept on `ctx`: tensors with `ctx.save_for_backward(...)`, all in one call, and numbers as attributes, `ctx.scale =
-# scale`. (Autograd cannot look after a tensor that is an attribute, so the judge refuses that.)
+# `Square.apply(x)` calls `forward`. Later, `loss.backward()` calls `backward` with the gradient of the result.
+# `backward` returns the gradients of the arguments, in their order, and `None` for an argument without a gradient, such
+# as a number.
 #
-# **A launch.** `kernel[grid](…)` launches a kernel: the grid is a tuple, and the arguments stand in the order of the
-# kernel's own `def` line. A tensor is passed as it is, and arrives as a pointer to its first element. Constexprs are
-# passed by name, and so may be `num_warps=8` or `num_stages=3`, which only matter on a GPU.
+# Keep what both directions need on `ctx`: tensors with one call of `ctx.save_for_backward(...)`, and numbers as
+# attributes, `ctx.scale = scale`. (Autograd cannot look after a tensor that is an attribute, so the judge refuses
+# that.)
+#
+# **A launch.** `kernel[grid](…)` launches a kernel. The grid is a tuple, and the arguments have the order of the
+# kernel's own `def` line. A tensor arrives as a pointer to its first element. Constexprs are passed by name, and so may
+# be `num_warps=8` or `num_stages=3`, which only matter on a GPU.
 #
 # ```python
 # delta_kernel[(triton.cdiv(n_q, BLOCK), batch * heads)](o, do, delta, ..., n_q, D=d, Br=BLOCK)
 # ```
 #
-# The outputs must be there before: `torch.empty_like(q)` makes a tensor with the shape and type of `q`, and with
-# nothing in it. O, dQ, dK and dV have the type of `q`. LSE and delta are fp32 whatever `q` is:
-# `torch.empty(batch, heads, n_q, dtype=torch.float32, device=q.device)`. (On a GPU, tensors have to lie there, too.)
+# Make the outputs before the launch. `torch.empty_like(q)` makes a tensor with the shape, type and device of `q`, and
+# with nothing in it. O, dQ, dK and dV have the type of `q`. LSE and delta are always fp32: `torch.empty(batch, heads,
+# n_q, dtype=torch.float32, device=q.device)`.
 #
 # **Sequences and heads.** The model's tensors have four axes, (batch, heads, n, d). Your kernels know three: a head, a
-# row, and the numbers in it. So head $h$ of sequence $s$ becomes head $s \cdot \text{heads} + h$, there are batch ·
-# heads of them, and the grid has as many programs along its second axis. A kernel finds a head at `head *
-# q_head_stride`. So there must be one stride that leads from each head to the next, also from the last head of a
-# sequence to the first one of the next.
+# row, and the numbers in it. So head $h$ of sequence $s$ becomes head $s \cdot \text{heads} + h$, and the grid has
+# batch · heads programs along its second axis. A kernel finds a head at `head * q_head_stride`. So one stride must lead
+# from each head to the next, also from the last head of a sequence to the next sequence.
 #
 # ![Memory of q for 2 sequences of 2 tokens with 2 heads. Above, q is cut from one tensor with q, k and v: from head 0 to head 1 of a sequence it is d numbers, and from there to head 0 of the next sequence it is 11 d. Below, after q.contiguous(), all four heads follow one another, each n d numbers after the one before.](../docs/figures/heads_in_memory.svg)
 #
-# In memory it is not like that at first. The model makes Q, K and V with a single product, and cuts them out of it.
-# With 2 sequences, 20 tokens, 3 heads and d = 16, `q.stride()` is `(2880, 16, 144, 1)`: 144 numbers for each token, 48
-# each for Q, K and V. Head 1 is 16 numbers after head 0, and head 0 of the next sequence is 2880 after. No single
-# number is both. `x.contiguous()` copies a tensor so that its elements follow one another in the order of its axes. (If
-# they do already, it copies nothing.) Then the head stride is $n \cdot d$, and the row stride is $d$: head 0 of
-# sequence 1 is head 3, and begins at 3 · 320 = 960. dO needs the same: autograd hands you whatever tensor it has, and
-# after a sum that is one number, seen as many.
+# At first there is no such stride. The model makes Q, K and V with a single product, and cuts them out of it. Take 2
+# sequences of 20 tokens, with 3 heads and d = 16. Each token has 144 numbers, 48 each for Q, K and V, and `q.stride()`
+# is `(2880, 16, 144, 1)`. From head to head it is 16 numbers, but from the last head to the next sequence 2848.
+#
+# `x.contiguous()` copies a tensor so that its elements follow one another in the order of its axes. (If they do
+# already, it copies nothing.) Then the head stride is $n \cdot d$, and the row stride is $d$. Head 0 of sequence 1 is
+# head 3, and begins at 3 · 320 = 960. Make dO contiguous, too: after a sum, autograd gives you one number, expanded by
+# strides of 0.
 #
 # **In PyTorch**, your two functions together are this, and its gradient:
 #
@@ -116,15 +116,14 @@
 # | `scale` | factor of the scores: a number, not always $1/\sqrt{d}$ |
 # | `do` | dO, with the shape and type of Q |
 #
-# Attention is causal here, always. d is a power of two. `attention_forward` returns O, with the shape and type of `q`.
-# `attention_backward` returns four results: dQ, dK, dV, and `None` for `scale`. The inputs may lie in memory in any
-# order, and with gaps.
+# Attention is always causal here, and d is a power of two. `attention_forward` returns O, with the shape and type of
+# `q`. `attention_backward` returns four results: dQ, dK, dV, and `None` for `scale`. The inputs may have any strides.
 #
 # ## Memory and work
 #
 # * **Each kernel is launched once:** `flash_attention_2_kernel` by the forward pass, the other three by the backward
-#   pass. The grid is as large as it has to be, and no loop in Python goes over sequences or heads. Only kernels
-#   compute: your functions make tensors, arrange them in memory and launch.
+#   pass. The grid covers all sequences and heads, without a loop in Python. Only kernels compute: your functions make
+#   tensors, arrange them in memory and launch.
 # * **Nothing is computed twice.** Keep Q, K, V, O and LSE.
 
 # %%
@@ -159,9 +158,9 @@ def attention_backward(ctx, do):
 # %% [markdown]
 # ## How it is called
 #
-# All of this is given. The class makes one function of your two, and the model calls it. It is the usual decoder: each
-# block adds what attention and a small network make of its input. (You may change it; `make train` takes what stands
-# here. `attention` is a function of q, k and v, because the same model is also trained with PyTorch's own attention.)
+# All of this is given. The class makes one function of your two, and the model calls it. The model is the usual
+# decoder: each block adds what attention and a small network make of its input. (You may change it: `make train` takes
+# the model from here. It gets `attention` as an argument, because the same model is also trained with PyTorch's own.)
 
 # %%
 class Attention(torch.autograd.Function):
@@ -177,7 +176,7 @@ def own_attention(q, k, v):
 
 
 class Block(nn.Module):
-    """A layer: every token looks at those before it, and then each is worked on by itself."""
+    """A layer: each token takes from those before it, and then goes through a small network by itself."""
 
     def __init__(self, width, heads, attention):
         super().__init__()
@@ -195,7 +194,7 @@ class Block(nn.Module):
 
 
 class GPT(nn.Module):
-    """Of each prefix of a text: which character comes next."""
+    """A model that says which character follows each prefix of a text."""
 
     def __init__(self, characters, context, width, heads, layers, attention):
         super().__init__()
@@ -211,9 +210,9 @@ class GPT(nn.Module):
 # %% [markdown]
 # ## How to check
 #
-# In a terminal: `./check c1`. In a notebook: run the cells above, then the one below. The judge runs your two
-# functions, with your kernels of p6 and p7, in tiny sizes, and compares O and the gradients with attention in fp64.
-# `make step PUZZLE=c1` goes through both functions.
+# In a terminal: `./check c1`. In a notebook: run the cells above, then the one below. The judge runs your two functions
+# in tiny sizes, with your kernels of p6 and p7. It compares O and the gradients with attention in fp64. `make step
+# PUZZLE=c1` goes through both functions.
 
 # %%
 from checker.notebook import check, hint, solution, step, trace
@@ -228,9 +227,9 @@ check("c1")
 # <details><summary>1: a nudge</summary>
 #
 # Write the forward pass alone, and check it: the report says that the other one is still empty, and judges this one.
-# Make q, k and v dense first. Which two tensors does the kernel write, of which shape and type is each, and how many
-# programs does it need along each axis of the grid? In the backward pass, the three launches follow the lesson of
-# p7: which of them stores what the other two load?
+# Make q, k and v dense first. Which two tensors does the kernel write, and of which shapes and types? How many programs
+# does it need along each axis of the grid? In the backward pass, which of p7's three kernels stores what the other two
+# load?
 #
 # </details>
 # <details><summary>2: shapes and strides</summary>
@@ -269,14 +268,14 @@ from checker.notebook import predict
 predict("c1", launches=..., programs=...)
 
 # %% [markdown]
-# **Train.** In a notebook the next cell does it, in a terminal `make train`. It shows a sample of text before, both
-# losses, and a sample afterwards, and it draws both curves. Guess first: with about 110 different characters and a
-# model that knows nothing, what is the loss at the first step?
+# **Train.** Run the next cell, or `make train` in a terminal. It shows both losses and draws their curves, and then a
+# sample of text from before and one from after. Guess first: with about 110 different characters and a model that knows
+# nothing, what is the loss at the first step?
 #
 # <details><summary>The answer</summary>
 #
-# log 110 = 4.70: a model that knows nothing gives each character a chance of 1 in 110. (It begins a little higher, as
-# its first guesses are not quite even.)
+# log 110 = 4.70: a model that knows nothing gives each character a chance of 1 in 110. (The loss begins a little
+# higher, because the first guesses are not quite even.)
 #
 # </details>
 
@@ -291,44 +290,44 @@ train()
 #
 # 1. In `own_attention`, return O without its history: `.detach()` at the end of the line.
 # 2. In `own_attention`, take $1/d$ for the scale in place of $1/\sqrt{d}$. PyTorch's model keeps its own.
-# 3. In `GPT`, leave out `self.position(...)`, so that the model cannot tell where a character stands.
+# 3. In `GPT`, leave out `self.position(...)`, so that the model cannot tell the place of a character.
 #
 # <details><summary>The answers</summary>
 #
-# 1. Nothing flows back through attention, so the product that makes Q, K and V never learns. The loss still falls,
-#    because everything else learns: to about 2.72 in the mean of the last 20 steps, and PyTorch's to 2.70. That is
-#    little: in 400 steps, a model of this size learns mostly which character follows which.
-# 2. The weights are softer. The curves part by less than 0.01: a model can learn to make its queries larger.
-# 3. Both curves change, and stay one. They even end lower, at about 2.61: with so few steps, a table of positions
-#    costs more than it helps.
+# 1. No gradient flows back through attention, so the product that makes Q, K and V never learns. Everything else
+#    learns, so the loss still falls to about 2.72 (PyTorch's to 2.70). That is a small difference: in 400 steps, a
+#    model of this size learns mostly which character follows which.
+# 2. The weights are more even. The curves differ by less than 0.01: a model can learn to make its queries larger.
+# 3. Both curves change together. They even end lower, at about 2.61: in so few steps, a table of positions helps too
+#    little.
 #
 # </details>
 #
 # ## What to notice afterwards
 #
-# The two curves are one. From the same start and the same text, your kernels and PyTorch's differ by rounding, in the
-# seventh digit, and after 400 steps that is still all. No test of single values shows as much: every weight of the
-# model went through your gradients 400 times.
+# The two curves are one. Your kernels and PyTorch's differ by rounding, in the seventh digit, and after 400 steps that
+# is still all. No test of single values shows as much: your gradients changed every weight of the model 400 times.
 #
-# In memory, a layer keeps Q, K, V, O and LSE for the backward pass: $4 n d + n$ numbers for each head. Plain attention
-# keeps the weights as well, $n^2$ of them. With n = 64 and d = 16 this is 4160 against 8192, which is nothing much.
-# With 16,384 tokens and d = 64 it is 4 million against 272 million, for each head of each layer.
+# For the backward pass, a layer keeps Q, K, V, O and LSE: $4 n d + n$ numbers for each head. Plain attention keeps
+# $n^2$ weights in place of LSE. With n = 64 and d = 16, that is 4160 against 8192 numbers. With 16,384 tokens and d =
+# 64, it is 4 million against 272 million.
 #
-# On one H100, with 65,536 tokens a step, the larger model trained on so many thousand tokens per second:
+# On an H100, 1000 steps of both of the larger models take 40 seconds. With 65,536 tokens a step, the larger model
+# trains on this many thousand tokens per second:
 #
 # | attention | sequences of 256 | of 4,096 | of 16,384 |
 # |---|---|---|---|
 # | the solutions of p6, p7 and c1 | 2081 | 1364 | 660 |
-# | the same functions with the speed track's kernels | 2068 | 1576 | 869 |
+# | the same functions with tuned kernels | 2068 | 1576 | 869 |
 # | PyTorch's own (SDPA) | 2107 | 1667 | 959 |
 # | eager PyTorch, as in puzzle a2 | 1195 | not enough memory | not enough memory |
 #
-# With short sequences, a model spends most of its time elsewhere. With long ones, most of it is attention, and the
-# attention weights of six layers take more than the 80 GB of this GPU.
+# With short sequences, most of the time goes elsewhere. With long ones, most is attention. The plain weights of six
+# layers then take more than the 80 GB of this GPU.
 #
-# The copies that `.contiguous()` makes cost time, as much as reading and writing Q, K and V once. Real libraries give
-# their kernels one stride more, for sequences, and let them read the tensors where they lie. With your kernels you
-# could do that, too: it is one more product in an address.
+# A copy by `.contiguous()` takes as long as reading and writing its tensor once. Libraries give their kernels an extra
+# stride, for sequences, and read the tensors where they are. Your kernels could do that, too: it is one more product in
+# an address.
 #
 # ## Where to read on
 #

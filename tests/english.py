@@ -31,9 +31,14 @@ HOUSE = {
     r"goes on|to go on": "continues",
     r"(is|are|was|were) (all )?in order(?! (to|of|that))": "is right",
     r"besides(?=\s*([.;:)|]|$))": "as well",
+    r"beside": "next to, against, or besides",
+    r"spines?": "main path",
+    r"rungs?": "puzzle",
+    r"ladders?": "puzzles, course",
+    r"speed tracks?": "tuned versions",
 }
 RULES = [(re.compile(r"\b(" + old.replace(" ", r"\s+") + r")(?!\w)", re.IGNORECASE), new) for old, new in HOUSE.items()]
-NO_PROSE = re.compile(r"^ *```.*?^ *```|`[^`]*`|\]\([^)]*\)|^# [a-z0-9/-]+(?=:|$)", re.DOTALL | re.MULTILINE)
+NO_PROSE = re.compile(r"^ *```.*?^ *```|`[^`]*`|<!--.*?-->|\]\([^)]*\)|^# [a-z0-9/-]+(?=:|$)", re.DOTALL | re.MULTILINE)
 WRITTEN = ("build/", "benchmarks/results", "tests/gpu/agreement.md", "tests/versions")  # by programs
 
 
@@ -55,9 +60,9 @@ def lesson(script: str) -> str:
 
 
 def sentences(source: str) -> Iterator[tuple[int, str]]:
-    """(first line, text) of docstrings and of strings with spaces; not of names, such as a finding's."""
+    """Yield (first line, text) of docstrings and of strings with spaces; not of names, such as a finding's."""
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and re.search(r"\S ", node.value):
             yield node.lineno, node.value
 
 

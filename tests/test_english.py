@@ -9,7 +9,8 @@ from tests.english import HOUSE, RULES, found, lesson, sentences
 OLD = """One sweep fewer. | Mend this, then check again. | It adds in each turn. | in turns, in one process
 a key behind the end of the row | one key less | it belongs into the loop | Which share of K is read?
 n is no multiple of 16 | That is for you to say.
-the loop goes on to n | All of it is in order. | two more each, besides."""
+the loop goes on to n | All of it is in order. | two more each, besides.
+It lies beside it. | nine are the spine | an earlier rung | the ladder of puzzles | the speed track"""
 FINE = """a pass | amend, recommend | it turns out that | Your turn | in turn, turns x into y | behind a wall
 one less than n | it belongs in the loop | pages which share a line | no multiplication | in order to see
 in this order | is in order to | besides the two, code like `sweep` and [words](docs/sweep.md)"""

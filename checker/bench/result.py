@@ -12,7 +12,7 @@ from checker.course.status import Misuse
 
 SCHEMA = 2  # 1: `puzzle` was a number
 
-IN_GLUON = "tuned, in Gluon"  # the step of a speed track that launches itself, by the name it is timed under
+IN_GLUON = "tuned, in Gluon"  # a tuned version that launches itself, by the name it is timed under
 
 
 def span(first: float, last: float, form: str) -> str:

@@ -57,12 +57,12 @@ def source_of(puzzle_id: str, submission: Submission) -> str:
 
 
 def of_the_course(puzzle_id: str, path: Path) -> str | Path:
-    """A solution or a step of the speed track as it is timed: its linted kernels, or itself if it launches itself."""
+    """A solution or a tuned version as it is timed: its linted kernels, or itself if it launches itself."""
     return path if places.launches_itself(path) else source_of(puzzle_id, from_file(path))
 
 
 def result_of(outcome: Outcome, extent: Extent, tell: Tell, *, only_predict: bool = False) -> Result:
-    """Time an accepted submission beside the course's own kernels, or predict if there is no GPU. Raises Misuse."""
+    """Time an accepted submission next to the course's own kernels, or predict if there is no GPU. Raises Misuse."""
     puzzle_id = outcome.verdict.puzzle
     assert puzzle_id is not None and outcome.submission is not None and outcome.program is not None
     puzzle = catalog.load(puzzle_id)

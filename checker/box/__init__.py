@@ -1,6 +1,6 @@
 """Where untrusted code runs.
 
-A `Host` says where: in processes beside the checker's, in a cage (`cage/`), or, without Triton's binary (`standin`),
+A `Host` says where: in processes next to the checker's, in a cage (`cage/`), or, without Triton's binary (`standin`),
 `alone` in one process, or `here`, in the checker's own. Its servers have imported Triton and fork *runners* for each
 request; what these send comes back through an `Exchange`, as bytes, and is believed only after `protocol/` has checked
 its form.

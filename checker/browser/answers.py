@@ -101,7 +101,7 @@ def _check(puzzle_id: str, asked: dict[str, Any]) -> Answer:
 
 
 def _won(verdict: Verdict, draft: str) -> Answer:
-    """Numbers of a kernel beside those of the course's solution, which moves all that its bound allows."""
+    """Numbers of a kernel against those of the course's solution, which moves all that its bound allows."""
     traffic = verdict.runs[0].traffic
     moved, most = (sum(t.loads + t.stores for t in traffic), sum(t.most_loads + t.most_stores for t in traffic))
     return {"lines": code_lines(draft), "moved": moved, "most": most}

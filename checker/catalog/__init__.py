@@ -1,8 +1,8 @@
 """One module a puzzle: everything the judge knows about it, and nothing that solves it.
 
 A module named `ID_slug.py` holds a `PUZZLE`. Adding a puzzle means adding one file here, one in `puzzles/`, one in
-`solutions/`, and a line to `checker/course/ladder.py`. One of the speed track (`s3`) has only the first, and steps in
-`solutions/tuned/`.
+`solutions/`, and a line to `checker/course/ladder.py`. Long rows (`s3`) have only the first, and tuned versions
+in `solutions/tuned/`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rung a2: FlashAttention's forward pass in PyTorch, full and causal, judged by values, memory and work."""
+"""Puzzle a2: FlashAttention's forward pass in PyTorch, full and causal, judged by values, memory and work."""
 
 from __future__ import annotations
 

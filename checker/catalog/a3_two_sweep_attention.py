@@ -1,4 +1,4 @@
-"""Rung a3: attention in two passes over K, a program per tile of queries: p4 with tl.dot for the load."""
+"""Puzzle a3: attention in two passes over K, a program per tile of queries: p4 with tl.dot for the load."""
 
 from __future__ import annotations
 

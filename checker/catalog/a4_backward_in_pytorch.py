@@ -1,4 +1,4 @@
-"""Rung a4: the backward pass in PyTorch, full and causal, judged by values, memory and work."""
+"""Puzzle a4: the backward pass in PyTorch, full and causal, judged by values, memory and work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rung b2: FlashAttention-2 with dropout, forward and for dK and dV; the mask is drawn from positions, twice."""
+"""Puzzle b2: FlashAttention-2 with dropout, forward and for dK and dV; the mask is drawn from positions, twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rung b3: attention split along the keys, for a few queries and many keys; then one merge of all parts."""
+"""Puzzle b3: attention split along the keys, for a few queries and many keys; then one merge of all parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rung c1: attention as a function of autograd, by the learner's own kernels of p6 and p7. Practice only."""
+"""Puzzle c1: attention as a function of autograd, by the learner's own kernels of p6 and p7. Practice only."""
 
 from __future__ import annotations
 

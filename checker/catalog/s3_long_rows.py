@@ -1,6 +1,6 @@
-"""The speed track's own: p3's softmax, each row split over programs that wait for each other.
+"""Long rows: p3's softmax, each row split over programs that wait for each other.
 
-No rung of the ladder: there is no lesson and no grade, only steps in `solutions/tuned/`.
+Not a puzzle: it has no lesson and no grade, only tuned versions in `solutions/tuned/`.
 """
 
 from __future__ import annotations

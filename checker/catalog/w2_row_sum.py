@@ -1,4 +1,4 @@
-"""Rung w2: one program per row, the whole row in one block, summed in fp32."""
+"""Puzzle w2: one program per row, the whole row in one block, summed in fp32."""
 
 from __future__ import annotations
 

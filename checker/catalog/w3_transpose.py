@@ -1,4 +1,4 @@
-"""Rung w3: a tile for each program, loaded as it lies and stored as its transpose."""
+"""Puzzle w3: a tile for each program, loaded as it lies and stored as its transpose."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Beside the solution: run a wrong kernel again on recorded launches, say where it first differs, and prove it.
+"""Compare with the solution: run a wrong kernel again on recorded launches, say where it first differs, and prove it.
 
 It begins when the verdict is fixed: what it finds is words, and changes no points.
 """

@@ -238,7 +238,7 @@ class _Own:
         return code
 
     def _remarks(self, evidence: Sequence[Evidence]) -> Iterator[str]:
-        """What is worth knowing of a file that is right: launches, and traffic beside that of FlashAttention."""
+        """What is worth knowing of a file that is right: launches, and traffic against that of FlashAttention."""
         if not self.of.kernels:
             yield "right, and nothing of Triton in it: no kernel was launched."
             return

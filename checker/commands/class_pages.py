@@ -38,14 +38,14 @@ _FOR_ALL = (SettingsError, KeyProblem, NotReady, OSError)
 
 @click.command()
 @of_course
-@click.option("--student", "one", metavar="NAME", help="One student's attempts instead, each beside the one before.")
+@click.option("--student", "one", metavar="NAME", help="One student's attempts instead, each next to the one before.")
 @click.option("--names", is_flag=True, help="Name those who have not begun, and whose work has no verdict.")
 @click.option("--file", type=PATH, help="Where to. [default: class.html in the course's folder]")
 @as_misuse(SettingsError, KeyProblem, NothingFound, NotReady)
 def class_report(folder: Path, one: str | None, names: bool, file: Path | None) -> None:
     """Show what the class did: points, properties, the commonest findings with two kernels each.
 
-    What counts is what nbgrader has collected, and `grade` or `nbgrader autograde` has judged. Beside the page there is
+    What counts is what nbgrader has collected, and `grade` or `nbgrader autograde` has judged. With the page comes
     the same as CSV. With --student, all attempts of one student, also those that are still in the exchange; what nobody
     has judged is judged then.
     """
@@ -112,7 +112,7 @@ def _of_student(course: Settings, name: str, file: Path) -> None:
 def viva(puzzle: str, folder: Path, students: tuple[str, ...], file: Path | None, jobs: int) -> NoReturn:
     """Ask each student three questions on their own accepted kernel: if this line read like that, what would fail?
 
-    Writes a page for print, a sheet for each student, and the answers to a page beside it, …-answers.html. Who is
+    Writes a page for print, a sheet for each student, and the answers to a page of their own, …-answers.html. Who is
     accepted is known from the records of `grade`. Each changed kernel is judged as in grading. Equal kernels get the
     same questions.
 

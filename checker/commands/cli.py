@@ -32,7 +32,7 @@ FILE_OF = {verb: file for file, verbs in SHARED.items() for verb in verbs} | {ve
 
 
 class Verbs(click.Group):
-    """Each verb is a function of its name, in a file beside this one that is imported when it is needed."""
+    """Each verb is a function of its name, in a file next to this one that is imported when it is needed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """All verbs; those that are missing here are not shown."""

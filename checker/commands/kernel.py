@@ -41,7 +41,7 @@ from checker.submission.read import Submission, Unreadable
 @into_folder("bench", "the result as JSON and as a picture")
 @click.option("--redraw", type=PATH, help="Show this result (JSON) again and time nothing.")
 def bench(puzzle: str, file: Path | None, every: bool, predict: bool, into: Path, redraw: Path | None) -> None:
-    """Time a puzzle's kernel on a GPU beside its peers and the roofline; without a GPU, predict.
+    """Time a puzzle's kernel on a GPU against its peers and the roofline; without a GPU, predict.
 
     The kernel is checked first. A wrong one is refused, not timed: exit status as for `check`.
     """
@@ -74,7 +74,7 @@ def bench(puzzle: str, file: Path | None, every: bool, predict: bool, into: Path
 @click.command()
 @of_puzzle
 @of_file("Compile")
-@click.option("--before", type=PATH, help="Show this file's numbers beside it: an older version.")
+@click.option("--before", type=PATH, help="Show this file's numbers next to yours: an older version.")
 @click.option(
     "--targets",
     "wanted",
@@ -85,7 +85,7 @@ def bench(puzzle: str, file: Path | None, every: bool, predict: bool, into: Path
 @click.option("--size", default="", help="Compile for the timed size that has these words in its name.")
 @click.option("--launch", default="", help="Change the launch, such as `Br=128 num_warps=8`.")
 @click.option(
-    "--stage", type=click.Choice([*STAGES]), help="Print this text of the compiler, with your lines beside it."
+    "--stage", type=click.Choice([*STAGES]), help="Print this text of the compiler, with your lines next to it."
 )
 def compiled(
     puzzle: str, file: Path | None, before: Path | None, wanted: str, size: str, launch: str, stage: str | None

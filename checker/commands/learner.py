@@ -132,7 +132,7 @@ def progress() -> None:
 def reset(puzzle: str, file: Path | None, level: int) -> None:
     """Put the stub of a puzzle back into its file and its notebook.
 
-    What they held is kept beside them, as .bak, .bak2 and so on. Only the kernels become stubs again, and a
+    What they held is kept next to them, as .bak, .bak2 and so on. Only the kernels become stubs again, and a
     notebook's results are cleared; whatever else you have written stays. progress.txt remembers the highest level.
     """
     paths = [path for path in places.files(puzzle) if path.parent.is_dir()]

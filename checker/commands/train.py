@@ -33,7 +33,7 @@ from checker.train.sizes import SIZES
 @click.option("--steps", type=click.IntRange(min=1), help="How long it is trained.")
 @into_folder("train", "the picture and the numbers")
 def train(file: Path | None, device: str, steps: int | None, into: Path) -> NoReturn:
-    """Train a small GPT with the attention of puzzle c1, and beside it the same one with PyTorch's attention.
+    """Train a small GPT with the attention of puzzle c1, and the same one with PyTorch's attention.
 
     Ctrl-C ends it after the current step, and keeps what there is.
     """

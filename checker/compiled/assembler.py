@@ -1,7 +1,7 @@
 """Assembler text, instruction by instruction: of which line each is, and whether it stands in a loop.
 
 LLVM writes both kinds of text that there are, NVIDIA's PTX and AMD's. It names the line before each group of
-instructions (`.loc`), and says of each block which loop it belongs to, in a comment beside its label.
+instructions (`.loc`), and says of each block which loop it belongs to, in a comment next to its label.
 """
 
 from __future__ import annotations

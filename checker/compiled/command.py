@@ -1,4 +1,4 @@
-"""What `compiled` does once a submission has been read: compile it beside the solution, and say what became of it."""
+"""What `compiled` does once a submission has been read: compile it next to the solution, and say what became of it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def shown(
     *,
     in_notebook: bool = False,
 ) -> Shown | None:
-    """The report, kernel by kernel, beside an older version and the solution; None if nothing can be compiled.
+    """The report, kernel by kernel, next to an older version and the solution; None if nothing can be compiled.
 
     `targets`, `size` and `launch` are in words. Raises Misuse.
     """

@@ -1,4 +1,4 @@
-"""The compiler's texts with the student's lines beside them."""
+"""The compiler's texts with the student's lines next to them."""
 
 from __future__ import annotations
 

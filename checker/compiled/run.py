@@ -1,4 +1,4 @@
-"""Compile a learner's kernels, the course's beside them, and ask the compiler itself why an access is narrow."""
+"""Compile a learner's kernels, the course's next to them, and ask the compiler itself why an access is narrow."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ NOTHING_SLOW = "Nothing in it is known to cost time."
 
 
 def report(made: Mapping[str, Made], slow: Sequence[Slow], where: Locator) -> RenderableType:
-    """One kernel for one target. `made`: yours first, and what stands beside it; `slow` and `where` are of yours."""
+    """One kernel for one target. `made`: yours first, and what stands next to it; `slow` and `where` are of yours."""
     yours = made[YOURS]
     target = yours.target
     parts: list[RenderableType] = [
@@ -72,7 +72,7 @@ def _cell(value: object) -> str:
 
 
 def _lines(made: Made, where: Locator) -> Table | None:
-    """What became of each load, store, product and loop, beside the line itself."""
+    """What became of each load, store, product and loop, next to the line itself."""
     said: list[tuple[int, str]] = [(one.line, _access(one)) for one in made.accesses]
     said += [(one.line, _dot(one)) for one in made.dots]
     said += [(one.line, _loop(one)) for one in made.loops]

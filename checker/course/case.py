@@ -137,7 +137,7 @@ def numbered(cases: Iterable[Case]) -> list[Case]:
 
 
 def asked_besides(proves: tuple[str, ...], of: Mapping[str, bool]) -> frozenset[str]:
-    """What a case asks for beside what it proves; `of`: each property that a launch may ask for, and if it does."""
+    """What a case asks for besides what it proves; `of`: each property that a launch may ask for, and if it does."""
     return frozenset(name for name, asked in of.items() if asked and name not in proves)
 
 

@@ -1,8 +1,8 @@
 """Which puzzles there are, in which order, and what each is called: the one registry.
 
 `w` is a warm-up, `p` one of the seven that lead from softmax to FlashAttention, `a` a step on the way to attention,
-`b` one of those beyond the seven, `c` the capstone. The *spine* is the seven with what they need; each rung beside it
-says when it helps.
+`b` one of those beyond the seven, `c` the capstone. The *main path* is the seven with what they need. The other
+puzzles are optional, and say when they help.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Rung:
     title: str
     pytorch: bool = False  # what is written is PyTorch, and no kernel
     launches: tuple[str, ...] = ()  # the puzzles whose kernels it launches: the learner's own, so that nobody grades it
-    helps: str = ""  # when to take it, if it stands beside the spine
+    helps: str = ""  # when to do it, if it is optional
     gives: str = ""  # what one does there, in a sentence, if it is of the spine
     saves: str = ""  # what its traffic bound spares, in a sentence that is said after success, if it is a kernel
     draft: bool = False  # its author is not done: tests that ask for what a finished puzzle has are skipped
@@ -163,17 +163,17 @@ LADDER = (
     ),
 )
 RUNGS = {rung.id: rung for rung in LADDER}
-SPINE = tuple(rung.id for rung in LADDER if not rung.helps)  # each is explained by those of the spine before it
+SPINE = tuple(rung.id for rung in LADDER if not rung.helps)  # each is explained by those before it
 EVENING = ("p1", "p3", "p6")  # the shortest way, for who has written Triton before
-ORDER = (*SPINE, *(rung.id for rung in LADDER if rung.helps))  # as learners see it, who go on with the spine first
+ORDER = (*SPINE, *(rung.id for rung in LADDER if rung.helps))  # as learners see it: the main path first
 
-# What the speed track has besides: judged and timed like a puzzle, and in no list of puzzles. There is no lesson, no
-# notebook and no grade for it.
+# What only has tuned versions: judged and timed like a puzzle, and in no list of puzzles. It has no lesson, no notebook
+# and no grade.
 SPEED_TRACK = (Rung("s3", "long_rows", "Softmax of long rows: one row, many programs"),)
 
 
 def entry(id: str) -> Rung:
-    """The rung of the ladder, or of the speed track, with this ID. KeyError if there is none."""
+    """Return the puzzle, or the long rows that are only timed, with this ID. KeyError."""
     return {**RUNGS, **{rung.id: rung for rung in SPEED_TRACK}}[id]
 
 
@@ -203,19 +203,19 @@ def graded() -> list[str]:
 
 
 def timed_id(said: object) -> str:
-    """The same as `id_of`, for what can be timed: the speed track's own are found as well."""
+    """Return the ID as `id_of` does, also of long rows, which are only timed."""
     own = [rung.id for rung in SPEED_TRACK if rung.id == str(said).lower()]
     return own[0] if own else id_of(said)
 
 
 def place_of(id: str) -> tuple[int, str]:
-    """What sorts puzzles as they stand on the ladder; those that are not on it come last."""
+    """Return the key that sorts puzzles in the order of the course; others come last."""
     order = list(RUNGS)
     return (order.index(id) if id in RUNGS else len(order), id)
 
 
 def following(id: str) -> list[str]:
-    """The puzzles after this one, then those before it, of the spine and then of the rungs beside it.
+    """Return the puzzles after this one, then those before it: of the main path, then the optional ones.
 
     All of them if there is none of this ID.
     """

@@ -1,6 +1,6 @@
 """Lessons as notebooks, and in other languages as files too: prose from the translation, everything else as in English.
 
-Those lie in a folder of the language beside the English ones, `puzzles/zh/` and `notebooks/zh/`.
+Those lie in a folder of the language next to the English ones, `puzzles/zh/` and `notebooks/zh/`.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ def _room(name: str, root: Path, language: str) -> Path:
 
 
 def earlier(now: Path) -> list[Path]:
-    """Return the files beside a puzzle's that have its name in an earlier version: another number in front, or none."""
+    """Return the files next to a puzzle's with its name in an earlier version: another number in front, or none."""
     stem = ladder.without_number(now.stem)
     there = sorted(now.parent.glob(f"*{stem}{now.suffix}"))
     return [path for path in there if path != now and ladder.without_number(path.stem) == stem]
@@ -81,12 +81,12 @@ def solution(puzzle_id: str, root: Path = ROOT) -> Path:
 
 
 def steps(puzzle_id: str, root: Path = ROOT) -> list[Path]:
-    """The speed track of a puzzle, one technique a file. A student's copy of the course has none."""
+    """Return the tuned versions of a puzzle, one technique a file. A student's copy of the course has none."""
     return sorted((root / "solutions" / "tuned").glob(f"{puzzle_id}_*.py"))
 
 
 def launches_itself(step: Path) -> bool:
-    """Whether a step of the speed track is more than the puzzle's kernels: neither the linter nor the judge takes it.
+    """Return whether a tuned version is more than the puzzle's kernels: neither the linter nor the judge takes it.
 
     It defines `launch`, which a benchmark calls.
     """
@@ -94,7 +94,7 @@ def launches_itself(step: Path) -> bool:
 
 
 def walk_through(puzzle_id: str, root: Path = ROOT) -> Path:
-    """The solution explained, part by part, in Markdown. It lies beside the solution."""
+    """The solution explained, part by part, in Markdown. It lies next to the solution."""
     return solution(puzzle_id, root).with_suffix(".md")
 
 

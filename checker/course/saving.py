@@ -63,7 +63,7 @@ def write_new(path: Path, data: bytes, mode: int = NEW_FILE) -> None:
 
 
 def keep_copy(path: Path, data: bytes) -> Path:
-    """Write what a file holds beside it, as .bak, .bak2, …: the first name that is free. OSError."""
+    """Write what a file holds next to it, as .bak, .bak2, …: the first name that is free. OSError."""
     for number in count(1):
         copy = path.with_name(f"{path.name}.bak{number if number > 1 else ''}")
         with contextlib.suppress(FileExistsError):

@@ -1,4 +1,4 @@
-"""What the course says, in another language: text beside the English that it was made from.
+"""What the course says, in another language: text next to the English that it was made from.
 
     checker/catalog/softmax/mistakes.zh.md      words of ideas, findings and refusals, entry by entry
 
@@ -192,7 +192,7 @@ def sentences(path: Path) -> list[tuple[str, str]]:
 
 
 def of_pages(language: str, *folders: Path) -> dict[str, str]:
-    """What the scripts of pages in some folders say, each in English and in a language: `zh.md` beside them.
+    """What the scripts of pages in some folders say, each in English and in a language: `zh.md` next to them.
 
     They look it up as it stands; no report does, so that it is in no phrasebook. Nothing in English.
     """

@@ -216,7 +216,7 @@ class Traffic:
 
 @dataclass(frozen=True)
 class Held:
-    """What a PyTorch function held and computed in one call, in numbers: beside its bound, and plain attention."""
+    """What a PyTorch function held and computed in one call, in numbers: against its bound, and plain attention."""
 
     kernel: str
     case: str

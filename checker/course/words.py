@@ -1,4 +1,4 @@
-"""The words of ideas, other findings and refusals: Markdown beside the module that knows when to say them.
+"""The words of ideas, other findings and refusals: Markdown next to the module that knows when to say them.
 
     = mask: (keys < n_k)[None, :]
 
@@ -65,7 +65,7 @@ class Page:
     needed: tuple[str, ...] = ("title", "explanation", "hint")
 
     def __init__(self, module: str, *others: Page):
-        """Read the words beside a module; what they leave out is as other files have it, under the same key.
+        """Read the words next to a module; what they leave out is as other files have it, under the same key.
 
         Raises ValueError, with the line, if they do not have their form.
         """

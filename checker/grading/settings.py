@@ -244,7 +244,7 @@ def _questions(stem: str, given: list[dict[str, Any]]) -> Iterator[Question]:
 
 
 def ids_of(named: list[str | int]) -> tuple[str, ...]:
-    """The puzzles that are meant, each once, as they stand on the ladder. Raises SettingsError."""
+    """Return the puzzles that are meant, each once, in the order of the course. Raises SettingsError."""
     try:
         ids = sorted({ladder.id_of(one) for one in named}, key=ladder.place_of)
     except Misuse as problem:

@@ -1,7 +1,7 @@
 """What a Dask worker does: it looks whether it is fit for a batch, and has a process of its own make the call.
 
-Dask makes calls in threads, others beside them, and a call that ends its process would end the worker. A check wants
-the main thread of a process, and no other check beside it.
+Dask makes calls in threads, others next to them, and a call that ends its process would end the worker. A check wants
+the main thread of a process, and no other check besides it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Findings that a kernel of any puzzle can get: their words stand beside, in `general.md`."""
+"""Findings that a kernel of any puzzle can get: their words are in `general.md`."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class Shown:
 def hints_of(puzzle_id: str, root: Path = places.ROOT) -> tuple[Hint, ...]:
     """All hints of a puzzle, from its file, or from its notebook if they have gone from there.
 
-    A hosted notebook has no files beside it: there they are those of the installed package.
+    A hosted notebook has no files next to it: there they are those of the installed package.
     """
     for folder in (root, places.SHIPPED):
         with contextlib.suppress(OSError):

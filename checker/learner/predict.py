@@ -1,4 +1,4 @@
-"""Predictions: a guess at a number of a launch, beside what the learner's own accepted kernel does, and why.
+"""Predictions: a guess at a number of a launch, next to what the learner's own accepted kernel does, and why.
 
 The first guess at each question is kept in progress.txt. Nothing here is graded.
 """

@@ -1,4 +1,4 @@
-"""The ladder with what is solved: the same rows on a terminal and in a notebook."""
+"""The list of puzzles with what is solved: the same rows on a terminal and in a notebook."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class Row:
     title: str
     solved: bool
     facts: tuple[str, str, str]  # under HEADS
-    helps: str  # when to take it, if it stands beside the spine and is not solved
+    helps: str  # when to do it, if it is optional and not solved
 
 
 def rows(progress: Progress) -> Iterator[Row]:
-    """All puzzles, the spine first."""
+    """Yield all puzzles, the main path first."""
     for puzzle_id in ladder.ORDER:
         entry, puzzle = progress.of(puzzle_id), catalog.load(puzzle_id)
         total = len(hints.hints_of(puzzle_id))

@@ -50,7 +50,7 @@ class GradesSoFar(GetGrades):
 
 
 class Unfolding(Preprocessor):
-    """Shows a triangle beside what unfolds: the styles of nbgrader's pages hide it."""
+    """Shows a triangle next to what unfolds: the styles of nbgrader's pages hide it."""
 
     def preprocess_cell(self, cell: Any, resources: Any, cell_index: int) -> tuple[Any, Any]:
         """Mark up one cell."""

@@ -90,7 +90,7 @@ def _new_exchange(place: Path) -> Iterator[str]:
 
 
 def _write(path: Path, text: str, replaced: Path, made: Made) -> None:
-    """Write a built file. What differs in it is kept: not beside it, where nbgrader would release it."""
+    """Write a built file. What differs in it is kept: not next to it, where nbgrader would release it."""
     old = path.read_bytes() if path.exists() else None
     if old == text.encode():
         return
@@ -103,11 +103,11 @@ def _write(path: Path, text: str, replaced: Path, made: Made) -> None:
 
 
 def _strays(folder: Path) -> Iterator[str]:
-    """Files beside the notebooks in `source/`: nbgrader hands them to students."""
+    """Files next to the notebooks in `source/`: nbgrader hands them to students."""
     for stem in ladder.stems().values():
         for path in sorted((folder / "source" / stem).rglob("*")):
             if path.is_file() and path.name != f"{stem}.ipynb" and ".ipynb_checkpoints" not in path.parts:
-                yield f"{path.relative_to(folder)} lies beside a notebook, so nbgrader will hand it to students."
+                yield f"{path.relative_to(folder)} is next to a notebook, so nbgrader will hand it to students."
 
 
 def _unnamed(folder: Path, course: Settings) -> Iterator[str]:

@@ -165,5 +165,5 @@ def rows_of(folder: Path) -> list[dict[str, Any]]:
 
 
 def _place(assignment: Any) -> tuple[datetime, tuple[int, str]]:
-    """As nbgrader sorts assignments, by due date; those of one date as they stand on the ladder, and not by name."""
+    """Return the key by which nbgrader sorts assignments, the due date; then the course's order, and not the name."""
     return assignment.duedate or datetime.min, ladder.place_of(_IDS.get(assignment.name, assignment.name))

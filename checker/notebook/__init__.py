@@ -115,7 +115,7 @@ def progress(*, language: str | None = None) -> Report:
 
 @interruptible
 def bench(puzzle: int | str, *, every: bool = False) -> Report:
-    """Time the kernels of a puzzle beside their peers, or predict without a GPU; a picture. They are checked first."""
+    """Time the kernels of a puzzle against their peers, or predict without a GPU; a picture. They are checked first."""
     return _asked("bench", puzzle, every=every)
 
 
@@ -152,7 +152,7 @@ def compiled(
     """What the compiler made of the kernels of a puzzle, line by line, and what in them is known to cost time.
 
     `target`: a GPU that you need not have. `size`: words of a timed size's name. `launch`: changes to the launch,
-    such as "Br=128 num_warps=8". `before`: a file with an older version, to show its numbers beside yours.
+    such as "Br=128 num_warps=8". `before`: a file with an older version, to show its numbers next to yours.
     """
     older = None if before is None else str(Path(before).absolute())
     return _asked("compiled", puzzle, targets=target, size=size, launch=launch, before=older)

@@ -1,4 +1,4 @@
-"""Record what the solutions do: the values beside which wrong kernels are shown, a file for each puzzle."""
+"""Record what the solutions do: the values next to which wrong kernels are shown, a file for each puzzle."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def _panels(trace: Trace) -> Iterator[Panel]:
 
 
 def _of_launch(launch: Recorded, trace: Trace) -> Iterator[Panel]:
-    """A caption; tiles, if there are any; time; reads. Traffic stands beside the tiles if nothing else does."""
+    """A caption; tiles, if there are any; time; reads. Traffic stands next to the tiles if nothing else does."""
     pairs, other = launch.pairs, trace.beside
     grids = [grid for grid in (pairs, other.pairs if other else None) if grid is not None]
     yield _caption(launch, masked=not all(grid.sees.all() for grid in grids))

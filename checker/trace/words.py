@@ -112,8 +112,8 @@ def of_tiles(pairs: Pairs) -> Iterator[str]:
 def of_beside(beside: Beside) -> str:
     """The other puzzle's order, or that there is something to solve."""
     if beside.pairs is None:
-        return f"Solve puzzle {beside.puzzle}, {beside.title}, to see its order of tiles beside this one."
-    return f"Beside it puzzle {beside.puzzle}, {beside.title}; {of_visits(beside.pairs)}."
+        return f"Solve puzzle {beside.puzzle}, {beside.title}, to compare its order of tiles with this one."
+    return f"Next to it: puzzle {beside.puzzle}, {beside.title}; {of_visits(beside.pairs)}."
 
 
 def of_wrongness(wrong: Wrongness) -> str:

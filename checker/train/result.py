@@ -39,7 +39,7 @@ class Speeds:
 
     context: int  # characters of a sequence
     tokens: Mapping[str, float]  # per second, by attention
-    launched: Mapping[str, str] = field(default_factory=dict)  # how the speed track's kernels were
+    launched: Mapping[str, str] = field(default_factory=dict)  # how the tuned kernels were
     left_out: tuple[str, ...] = ()  # attentions that could not be timed, and why
 
 

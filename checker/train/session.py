@@ -147,7 +147,7 @@ def show(screen: Console, training: Training) -> None:
 def save(training: Training, page: str, folder: Path) -> list[Path]:
     """Write the page, the numbers, and the picture if matplotlib is there; the files written. OSError.
 
-    One that went further stays: this one then lies beside it.
+    One that went further stays: this one then lies next to it.
     """
     folder.mkdir(parents=True, exist_ok=True)
     beside = f"{training.steps}-steps-" if _steps_kept(folder / NUMBERS) > training.steps else ""

@@ -22,7 +22,7 @@ from checker.train.run import Attention, Corpus, model_with, sdpa
 
 Clock = Callable[[Callable[[], None]], float]  # seconds that some work takes
 WARM_UP, MEASURED = 5, 30  # steps
-TUNED, EAGER = "the speed track's kernels", "eager attention"
+TUNED, EAGER = "tuned kernels", "eager attention"
 WORKS = {"p6": Work.CAUSAL_ATTENTION, "p7": Work.CAUSAL_BACKWARD}  # what the model's attention is made of
 
 
@@ -65,7 +65,7 @@ class Tuned:
 
 
 def tuned_kernels(size_d: int, root: Path = places.ROOT, most: int | None = None) -> dict[str, Tuned]:
-    """The last step of each puzzle's speed track, by kernel; none if this copy of the course has no speed track.
+    """Return the last tuned version of each puzzle, by kernel; none if this copy of the course has none.
 
     `most`: so many launch parameters of each are tried.
     """

@@ -1,4 +1,4 @@
-"""Programs that wait for each other: the speed track's steps are right, and mistakes are told by name."""
+"""Programs that wait for each other: the tuned versions are right, and mistakes are told by name."""
 
 from __future__ import annotations
 

@@ -299,7 +299,7 @@ def test_every_attention_is_timed_with_the_speed_tracks_kernels_in_the_learners_
             ("dk_dv_kernel", (8, 4)),
         ]
     )
-    names = [OWN, "the speed track's kernels", SDPA, "eager attention"]
+    names = [OWN, "tuned kernels", SDPA, "eager attention"]
     assert timed == f"{names} that one: RuntimeError: no kernel image"
     assert stopped == "Speeds(context=16, tokens={}, launched={}, left_out=())"
 
@@ -326,7 +326,7 @@ print(len(timed.speeds), len(timed.speeds[0].left_out), timed.speeds[0].left_out
 
 @pytest.mark.parametrize("track", ["none", "broken"])
 def test_what_cannot_be_timed_loses_nothing(track: str, own_course: Path) -> None:
-    """Here there is no GPU, whose clock is asked; and there may be a speed track without kernels."""
+    """Here there is no GPU, whose clock is asked; and there may be tuned versions without kernels."""
     if importable("torch").cuda.is_available():
         pytest.skip("there is a GPU here")
     if track == "broken":

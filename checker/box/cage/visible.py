@@ -67,7 +67,7 @@ def view() -> View:
 
 
 def must_not_be_seen(shown: View) -> list[str]:
-    """Paths outside that have no business inside: what lies beside the folders that lead to what is shown."""
+    """Paths outside that have no business inside: what lies next to the folders that lead to what is shown."""
     named = {Path(word) for word in shown.arguments if word.startswith("/")}
     leading = {folder for path in named for folder in (path, *path.parents)}
     beside = ["/etc/passwd"]

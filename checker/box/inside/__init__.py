@@ -1,4 +1,4 @@
-"""What runs behind the wall, beside the submission.
+"""What runs behind the wall, next to the submission.
 
 It imports `protocol`, NumPy and Triton; for programs that are PyTorch, torch.
 """

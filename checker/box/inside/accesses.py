@@ -54,7 +54,7 @@ def _atomic(builder: Any, operation: Any, ptrs: Any, value: Any, mask: Any, *_: 
 
 
 def _compare_and_swap(builder: Any, *_: Any, **__: Any) -> Any:
-    """What no step of the speed track needs."""
+    """Refuse what no tuned version needs. TypeError."""
     raise TypeError("the atomic operation CAS is not part of this course")
 
 

@@ -3,7 +3,7 @@
 The functions are told that their tensors lie on a GPU. Nothing is kept from the file but what limits and the
 system-call filter keep from it: it is for practice alone.
 
-What is asked is told beside the launch: `function`, an expression; `call`, what it is called with; and `layout`, the
+What is asked is told next to the launch: `function`, an expression; `call`, what it is called with; and `layout`, the
 axes of its tensors: sequence (b), head (h), row (n) and dimension (d), with all heads of all sequences on b without h.
 """
 

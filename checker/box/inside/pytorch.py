@@ -1,6 +1,6 @@
 """PyTorch programs: one function called on tensors, under a mode that sees every operation and what it leaves alive.
 
-The mode counts what is to be judged: the largest tensor, all that lives at once beside the inputs, the products. It
+The mode counts what is to be judged: the largest tensor, all that lives at once besides the inputs, the products. It
 refuses operations that are not on the list, because a few of them do in one step what is to be written, or give
 numbers to Python, where nobody counts them.
 """

@@ -158,7 +158,7 @@ class CaseMaker:
         return made
 
     def of_every_order(self, made: list[Case]) -> list[Case]:
-        """Small launches in which the tile's sides are as long, one beside the other, as in none of these."""
+        """Small launches in which the tile's sides are as long, one next to the other, as in none of these."""
         found = []
         for (Bm, Bn, Bk), _, dtype in orders.missing(made, ("Bm", "Bn", "Bk")):
             m, n, k = (side + self.some() - 8 for side in (Bm, Bn, Bk))

@@ -207,7 +207,7 @@ class CaseMaker:
         return list({case.name: case for case in made}.values())
 
     def of_every_order(self, made: list[Case]) -> list[Case]:
-        """Launches in which a tile's sides are as long, one beside the other, as in none of these."""
+        """Launches in which a tile's sides are as long, one next to the other, as in none of these."""
         random = self.draw.case("orders")
         return [
             self.resized(width, owned).of_length("any-length", (owned + 3, width + 5), covering.DENSE, dtype, random)

@@ -1,1 +1,1 @@
-"""Rung b3: attention split along the keys, and the merge of its parts."""
+"""Puzzle b3: attention split along the keys, and the merge of its parts."""

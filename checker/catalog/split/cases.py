@@ -105,7 +105,7 @@ class SplitCaseMaker(CaseMaker):
         ]
 
     def split_in_every_order(self, made: list[Case]) -> list[Case]:
-        """Launches in which D, Br and Bc are as long, one beside the other, as in none of these.
+        """Launches in which D, Br and Bc are as long, one next to the other, as in none of these.
 
         None has large tiles: who decodes has a query or a few, and the largest tile is what is compiled for each GPU.
         """

@@ -1,4 +1,4 @@
-"""A submission beside the solution, launch by launch: what differs, and which of that explains what came out wrong.
+"""A submission next to the solution, launch by launch: what differs, and which of that explains what came out wrong.
 
 A difference alone may be style. So one of elements or iterations counts if no launch that came out right has it, and
 one of a name if in such a launch that name holds the same; or if it is proven: the launch is right once that name holds

@@ -116,7 +116,7 @@ def values(yours: Sequence[Event], right: Sequence[Event], name: str, other: str
 
 
 def held(yours: Sequence[Event], right: Sequence[Event], names: Mapping[str, str]) -> Iterator[Held]:
-    """Yield what a program's names hold beside the solution's: what an iteration assigns, and what it leaves.
+    """Yield what a program's names hold next to the solution's: what an iteration assigns, and what it leaves.
 
     All values that it assigns to a name, if the solution assigns as many there; else the last one.
     """

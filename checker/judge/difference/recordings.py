@@ -1,6 +1,6 @@
 """Recordings of the solution in a few plain launches of practice: values alone, never its text.
 
-They lie beside this module, a file for each puzzle, and go wherever the checker goes. `checker build` makes them; a
+They lie next to this module, a file for each puzzle, and go wherever the checker goes. `checker build` makes them; a
 test makes them again and compares.
 """
 

@@ -28,7 +28,7 @@ def build(folder: Path, root: Path = ROOT, *, beside: bool = True) -> None:
     """Write the site in place of what is there. Raises OSError.
 
     A link that leads nowhere, or a formula that cannot be drawn, is a SiteError, and so is a folder that holds
-    something else. `beside`: Pyodide lies beside the pages; else they take it from its CDN.
+    something else. `beside`: Pyodide lies next to the pages; else they take it from its CDN.
     """
     ours = (folder / "sw.js").exists() and (folder / ".buildinfo").exists()  # the latter is in any site of Sphinx's
     if folder.exists() and any(folder.iterdir()) and not ours:

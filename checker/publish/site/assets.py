@@ -1,4 +1,4 @@
-"""What pages need beside themselves: the checker, Triton's Python files, Pyodide, the editor in one file, licences.
+"""What pages need besides themselves: the checker, Triton's Python files, Pyodide, the editor in one file, licences.
 
 Nothing of others lies in this repository. npm's lock file pins Pyodide and the editor by hash, Pyodide's own lock file
 pins NumPy, and Triton's files are those of the wheel that is installed here.
@@ -142,7 +142,7 @@ def _is(path: Path, sha256: str) -> bool:
 
 
 def archive(language: str) -> str:
-    """What a page's worker loads in English, and beside it in another language."""
+    """What a page's worker loads in English, and next to it in another language."""
     return "checker.zip" if language == ENGLISH else f"checker-{language}.zip"
 
 

@@ -25,7 +25,7 @@ READ, WRITTEN = 200, 0.5  # words of a lesson, and lines of a kernel, in a minut
 
 
 def go_on() -> str:
-    """The link to the first puzzle, of which the page's script makes one to the next, with how far one is beside it."""
+    """The link to the first puzzle, of which the page's script makes one to the next, and says how far one is."""
     first = LADDER[0]
     words = said(f"Start with {first.id}")
     link = f'<a id="go-on" class="go-on" href="puzzles/{first.stem}.html">{words}</a>'
@@ -53,7 +53,7 @@ def _chapters() -> dict[str, list[Rung]]:
 
 
 def ladder(root: Path, there: Collection[str]) -> str:
-    """The puzzles as a list, in which the page's script marks those that are solved: the spine, and those beside it.
+    """Return the puzzles as a list, in which the page's script marks those that are solved.
 
     `there`: the lessons that are pages in the language that is spoken; the others are in English alone.
     """

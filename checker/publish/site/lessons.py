@@ -148,7 +148,7 @@ def _runs(text: str) -> bool:
 
 
 def _how_to_check(text: str) -> str:
-    """What this section says beside what to type, which its first paragraph does."""
+    """What this section says besides what to type, which its first paragraph does."""
     heading, _, *more = text.split("\n\n")
     return "\n\n".join([heading, *more]) if more else ""
 

@@ -1,4 +1,4 @@
-"""The course as a package: the checker, and what `flash-puzzles init` and machines without Triton need beside it."""
+"""The course as a package: the checker, and what `flash-puzzles init` and machines without Triton need besides it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lint of functions of PyTorch's autograd that launch kernels: what it takes beside what any function may use."""
+"""The lint of functions of PyTorch's autograd that launch kernels: what it takes besides what any function may use."""
 
 from __future__ import annotations
 

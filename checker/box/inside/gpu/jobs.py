@@ -69,7 +69,7 @@ class _Silent(ASTSource):  # type: ignore[misc]
         self.__dict__.update(vars(source))
 
     def hash(self) -> str:
-        """Its key in the cache on disk, beside that of the one that prints."""
+        """Its key in the cache on disk, next to that of the one that prints."""
         return f"{super().hash()}-silent"
 
     def make_ir(self, *arguments: Any) -> Any:

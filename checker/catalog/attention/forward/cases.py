@@ -127,7 +127,7 @@ class CaseMaker:
         return made
 
     def every_order(self, made: list[Case], full: str = "any-length", causal: str = "") -> list[Case]:
-        """Launches of `of_every_order` beside these; what a full and a causal one prove."""
+        """Launches of `of_every_order` besides these; what a full and a causal one prove."""
         return [
             self.normal(c.name, c.proves(causal if mask else full), c.shape, c.dtype, once=True, **_mask(mask))
             for c, mask in of_every_order(made, self.sizes)
@@ -164,7 +164,7 @@ def first_and_last(case: Case) -> Case:
 
 
 def pictured(launch: Callable[..., Case], beside: str | None = None, **how: Any) -> Pictured:
-    """For pictures: four by four tiles, beside those of another puzzle if there is one."""
+    """For pictures: four by four tiles, next to those of another puzzle if there is one."""
 
     def cases(draw: Draw) -> list[Case]:
         return [launch("four by four tiles", (), PICTURED, normal_inputs(draw.case("pictured"), PICTURED), **how)]
@@ -210,7 +210,7 @@ def _mask(causal: bool | None) -> dict[str, bool]:
 def of_every_order(
     made: Sequence[Case], random: np.random.Generator, *, large: bool = True
 ) -> list[tuple[Chosen, bool | None]]:
-    """Launches in which D, Br and Bc are as long, one beside the other, as in none of these; each with its mask.
+    """Launches in which D, Br and Bc are as long, one next to the other, as in none of these; each with its mask.
 
     They are small; `large`: but for two with tiles of 128 queries and keys, one in fp32, one in half, under each mask.
     """
