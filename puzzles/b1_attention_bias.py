@@ -25,7 +25,7 @@
 #
 # ## The idea
 #
-# In PyTorch. `dbias` is the gradient of a bias of shape `(n_q, n_k)`, without a causal mask:
+# In PyTorch, where `dbias` is the gradient of a bias of shape `(n_q, n_k)`, without a causal mask:
 #
 # ```python
 # S = scale * q.float() @ k.float().mT + bias.float()              # (heads, n_q, n_k): a bias broadcasts to that
@@ -277,8 +277,8 @@ predict("b1", full_reads=..., key_reads=..., q_reads=...)
 # %% [markdown]
 # **Run.** The next cell runs the first kernel with a bias for each head: two numbers in all.
 #
-# 1. How many loads of the bias does the report count? How many with a bias for each key, `bias = np.zeros(64,
-#    np.float32)` and `bias_strides = 0, 0, 1`?
+# 1. How many loads of the bias does the report count? How many with a bias for each key,
+#    `bias = np.zeros(64, np.float32)` and `bias_strides = 0, 0, 1`?
 # 2. **ALiBi** (Press and others, 2021) subtracts a little for each step between query and key, with a slope for each
 #    head: $B_{ij} = -\text{slope} \cdot (i + n_k - n_q - j)$. As a tensor, this is a full bias. But the slopes alone
 #    are enough, and in this cell `Bij` holds the head's slope. Change one line of your kernel so that it makes this

@@ -18,12 +18,13 @@
 # Dropout takes a random part of attention's weights from a model at each step of training. The backward pass needs the
 # very mask of the forward pass. Eager PyTorch stores it: 8.6 billion entries for 16,384 tokens and 32 heads.
 #
-# Your kernels *draw it again*. Two kernels, with other tiles and other loops, must come to the same random numbers.
+# Your kernels *draw the mask again*. Two kernels, with other tiles and other loops, must come to the same random
+# numbers.
 #
 # **Copy your own accepted kernels**: `flash_attention_2_kernel` of p6 and `dk_dv_kernel` of p7. Every query sees every
-# key here, so remove `CAUSAL` and the causal mask. Of `visible`, only `keys[None, :] < n_k` stays, in the first kernel.
-# Then each kernel gets two new lines. One line changes in the first kernel, and two in the second. `delta_kernel` stays
-# as it is.
+# key here, so remove `CAUSAL` and the causal mask. Of p6's `visible`, only `keys[None, :] < n_k` stays; of p7's mask,
+# nothing. Then each kernel gets two new lines. One line changes in the first kernel, and two in the second.
+# `delta_kernel` stays as it is.
 #
 # ## The idea
 #
@@ -41,13 +42,13 @@
 #
 # **A number for each position.** `tl.rand(seed, offset)` makes an fp32 number from 0 to 1 for each element of a block
 # of integers. Its function is called Philox: the same seed and offset give the same number, in any program. So let the
-# offset of an entry be its position in P, if P were stored. Entry $(i, j)$ of a head has the offset $(\text{head} \cdot
-# n_q + i) \cdot n_k + j$. With any tiles, in any order, it then gets the same number.
+# offset of an entry be its position in P, if P were stored. Entry $(i, j)$ of a head has the offset
+# $(\text{head} \cdot n_q + i) \cdot n_k + j$. With any tiles, in any order, it then gets the same number.
 #
 # ![A matrix P of 4 queries and 6 keys, twice, with the same 24 offsets, 0 to 23, and the same entries hatched, which are dropped. Left, the forward pass visits tiles of 2 by 3 along each row of tiles. Right, dropout_dk_dv_kernel visits tiles of 4 by 2 down each column of tiles. Entry (1, 4) has the offset 10 in both.](../docs/figures/dropout_positions.svg)
 #
-# *In numbers:* with 2 heads of 4 queries and 6 keys, entry (1, 4) of head 1 has the offset $(1 \cdot 4 + 1) \cdot 6 + 4
-# = 34$.
+# *In numbers:* with 2 heads of 4 queries and 6 keys, entry (1, 4) of head 1 has the offset
+# $(1 \cdot 4 + 1) \cdot 6 + 4 = 34$.
 #
 # Compute offsets in 64 bits: 65,536 queries and as many keys have $2^{32}$ entries in one head. A product with `head`
 # has 64 bits, because `head` has.
@@ -68,9 +69,9 @@
 #
 # $$dS_{ij} = P_{ij} \circ \left( dP_{ij} - \sum_k P_{ik}\, dP_{ik} \right)$$
 #
-# This P is the one *before* dropout. Is the sum still delta? With the new dP, the sum over the keys is $\sum_k P_{ik}
-# Z_{ik} (do_i \cdot v_k)$ $= do_i \cdot \sum_k P_{ik} Z_{ik}\, v_k = do_i \cdot o_i$. The last sum is O, dropout
-# included. So **delta = rowsum(dO ∘ O) still holds**, and your `delta_kernel` is still right.
+# This P is the one *before* dropout. Is the sum still delta? With the new dP, the sum over the keys is
+# $\sum_k P_{ik} Z_{ik} (do_i \cdot v_k)$ $= do_i \cdot \sum_k P_{ik} Z_{ik}\, v_k = do_i \cdot o_i$. The last sum is O,
+# dropout included. So **delta = rowsum(dO ∘ O) still holds**, and your `delta_kernel` is still right.
 #
 # *In numbers*, with p7's query and keys: P is .25 and .75, v is 10 and 20, and do is 2. Without dropout, dP is 20 and
 # 40, delta is 35, and dS is -3.75 and 3.75. Now let `p` be 0.2, and key 1 be dropped:

@@ -78,12 +78,12 @@
 # ⊕. Guard the division as in p6; $m + \log l$ is $-\infty$ by itself. Split 0 always has keys, so $l$ is at least 1 in
 # the merge.
 #
-# **Where a part is stored.** Parts are fp32 and contiguous, of the shapes `(splits, heads, n_q, D)` and `(splits,
-# heads, n_q)`. So the row of a query is $(\text{split} \cdot \text{heads} + \text{head}) \cdot n_q + \text{query}$. The
-# number of heads is not a parameter. It is the second side of the grid, and `tl.num_programs(1)` gives it. In the
-# merge, `parts = tl.arange(0, Bs)` in place of the split makes the rows of all parts of a query at once. `Bs` may be
-# more than the number of splits, so mask these loads. Choose `other` so that a part that does not exist has the weight
-# 0.
+# **Where a part is stored.** Parts are fp32 and contiguous, of the shapes `(splits, heads, n_q, D)` and
+# `(splits, heads, n_q)`. So the row of a query is $(\text{split} \cdot \text{heads} + \text{head}) \cdot n_q +
+# \text{query}$. The number of heads is not a parameter. It is the second side of the grid, and `tl.num_programs(1)`
+# gives it. In the merge, `parts = tl.arange(0, Bs)` in place of the split makes the rows of all parts of a query at
+# once. `Bs` may be more than the number of splits, so mask these loads. Choose `other` so that a part that does not
+# exist has the weight 0.
 #
 # ## The signatures
 #

@@ -16,8 +16,9 @@
 # ## What you will build
 #
 # A language model that is trained with your kernels. The forward pass of its attention is your p6, and the backward
-# pass is your p7. You write two short functions of PyTorch that connect them. Everything else is below. Then `make
-# train` trains two models from the same start and on the same text. One has your attention, the other PyTorch's own:
+# pass is your p7. You write two short functions of PyTorch that connect them. Everything else is below. Then
+# `make train` trains two models from the same start and on the same text. One has your attention, the other PyTorch's
+# own:
 #
 # ```
 # loss
@@ -211,8 +212,8 @@ class GPT(nn.Module):
 # ## How to check
 #
 # In a terminal: `./check c1`. In a notebook: run the cells above, then the one below. The judge runs your two functions
-# in tiny sizes, with your kernels of p6 and p7. It compares O and the gradients with attention in fp64. `make step
-# PUZZLE=c1` goes through both functions.
+# in tiny sizes, with your kernels of p6 and p7. It compares O and the gradients with attention in fp64.
+# `make step PUZZLE=c1` goes through both functions.
 
 # %%
 from checker.notebook import check, hint, solution, step, trace

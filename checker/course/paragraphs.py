@@ -1,4 +1,4 @@
-"""Prose in another language, paragraph by paragraph: each stands under a mark of the English that it was made from.
+"""Prose and drawings in another language, by paragraph: each is under a mark of the English that it was made from.
 
 `checker/course/translation.py` shows the form. What is the same in all languages, as code and formulas, is compared.
 """
@@ -26,6 +26,7 @@ _FACTS = re.compile(
     r"`[^`]+`|\$[^$]+\$|(?<=\]\()[^)\s]+(?=\))|</?\w[^<>]*>|(?<!\{)\{[a-z]\w*!?\}"
     r"|(?<![\w.])[A-Za-z]\w*(?:[._][A-Za-z0-9_]+)+|(?<![\w.])\d[\d,]*(?:\.\d+)?|(?<![\w.])\.\d+"
 )
+_DRAWN = re.compile(r"```\n(?!make |\./check )")  # a drawing of text, which has words
 _POWER = re.compile(r"\b[Pp]owers? of (?:2|two)\b|2 的幂")  # a digit in one language, and a word in the other
 
 
@@ -36,7 +37,7 @@ def mark(english: str) -> str:
 
 def facts(text: str) -> Counter[str]:
     """What must be the same in every language."""
-    text = _POWER.sub("", text)
+    text = _POWER.sub("", text.strip("`") if _DRAWN.match(text) else text)
     found = (
         fact.replace(",", "") if fact[0].isdigit() else " ".join(fact.split()).replace("!}", "}")
         for fact in _FACTS.findall(text)
@@ -59,8 +60,8 @@ def blocks(markdown: str) -> list[str]:
 
 
 def speaks(block: str) -> bool:
-    """Whether there are words in a paragraph: code and formulas are the same in every language."""
-    return re.search(r"[A-Za-z]{2}", _SILENT.sub(" ", block)) is not None
+    """Return whether there are words in a paragraph: code and formulas are the same in every language."""
+    return re.search(r"[A-Za-z]{2}", block if _DRAWN.match(block) else _SILENT.sub(" ", block)) is not None
 
 
 def paragraphs(text: str) -> dict[str, str]:
@@ -78,6 +79,8 @@ def _block(block: str, by_mark: Mapping[str, str]) -> str:
         return said
     if block.startswith("#"):
         return f"{block} {IN_ENGLISH}"
+    if _DRAWN.match(block):
+        return block
     inline = re.match(r"[\w*`\[$]", block) and not block.startswith("* ")  # prose, and no list
     return f"{IN_ENGLISH} {block}" if inline else f"{IN_ENGLISH}\n\n{block}"
 

@@ -15,6 +15,7 @@ from sphinx.search.en import SearchEnglish
 
 from checker.browser.words import BUTTONS
 from checker.course import translation
+from checker.course.columns import WIDE
 from checker.course.language import ENGLISH, LANGUAGES, spoken
 from checker.publish.site.lessons import TOP
 from checker.report.said import said
@@ -40,6 +41,9 @@ html_copy_source = html_show_sourcelink = html_show_copyright = False
 # Wider than a narrow screen, they scroll: then one has to be able to reach them without a mouse.
 SCROLLING = re.compile(r'<div class="(?:table|math)-wrapper[^>]*>')
 BLOCK = re.compile(r'(<div class="highlight-(\w+)[^>]*><div class="highlight"><pre)>(.*?)\n?</pre>', re.DOTALL)
+
+# A formula with the marks after it: browsers would begin a line with these.
+MARKED = re.compile(r"[(（]?<math\b(?:(?!</math>).)*</math>[])）,.;:!?，。；：、！？]+", re.DOTALL)
 
 # What the theme says in English whatever the language is.
 THEME = (
@@ -120,7 +124,9 @@ def fitted(block: re.Match[str]) -> str:
     """Return a block with its columns, and each line of code with its indent: pages.css makes the block fit."""
     head, language, text = block.groups()
     lines = unescape(re.sub(r"<[^>]+>", "", text)).split("\n")
-    if language != "text":  # a picture
+    if language == "text":  # a drawing, in which a sign of Chinese takes two columns whatever the font
+        text = re.sub(f"[{WIDE}]", r'<span class="wide">\g<0></span>', text)
+    else:
         indents = [len(line) - len(line.lstrip()) for line in lines]
         marked = zip(indents, text.split("\n"), strict=True)
         text = "".join(f'<span class="line" style="--in: {indent}">{line}\n</span>' for indent, line in marked)
@@ -142,7 +148,7 @@ def finish(app: Sphinx, pagename: str, template: str, context: dict[str, Any], d
     if doctree is None:
         return
     body = SCROLLING.sub(lambda match: f'{match[0][:-1]} tabindex="0">', context["body"].replace(TOP, top))
-    body = BLOCK.sub(fitted, body)
+    body = MARKED.sub(r'<span class="marked">\g<0></span>', BLOCK.sub(fitted, body))
     body = body.replace('<th class="head"><p></p></th>', "<td></td>")  # heads nothing
     if puzzle := (context["meta"] or {}).get("puzzle"):
         heading, end, rest = body.partition("</h1>")

@@ -19,14 +19,14 @@
 # 的行和词表一样长。程序逐块走过自己的那一行，一共走三次，每走一次就是一 *遍*。
 #
 # ```
-# one row of x, BLOCK_SIZE = 4, n_cols = 10
+# x 的一行，BLOCK_SIZE = 4，n_cols = 10
 # ┌─────────────┬─────────────┬───────┄┄┄┄┄┐
-# │  block 0    │  block 1    │ block 2    ┆
+# │  块 0       │  块 1       │ 块 2       ┆
 # └─────────────┴─────────────┴───────┄┄┄┄┄┘
-#              columns 10 and 11 are padding
-# pass 1   ──▶ ──▶ ──▶   m = maximum of the whole row
-# pass 2   ──▶ ──▶ ──▶   l = sum of exp(x - m) over the whole row
-# pass 3   ──▶ ──▶ ──▶   y = exp(x - m) / l, block by block
+#              第 10、11 列是填充
+# 第 1 遍  ──▶ ──▶ ──▶   m = 整行的最大值
+# 第 2 遍  ──▶ ──▶ ──▶   l = 整行各个 exp(x - m) 之和
+# 第 3 遍  ──▶ ──▶ ──▶   y = exp(x - m) / l，逐块计算
 # ```
 #
 # ## 思路
@@ -62,7 +62,7 @@
 # ```
 # top = 0.0
 # for start in range(0, n, BLOCK_SIZE):
-#     offsets = start + lanes  # a new name: lanes stays as it is
+#     offsets = start + lanes  # 新的变量：lanes 保持原样
 #     x = tl.load(x_ptr + offsets, mask=offsets < n, other=0.0)
 #     top = tl.maximum(top, tl.max(x, axis=0))
 # ```

@@ -23,7 +23,7 @@
 # m:   -inf  ─────────▶  3  ─────────▶  5  ─────────▶  5
 # l:     0   ─────────▶ 1.14 ────────▶ 1.20 ────────▶ 1.58
 #               1.14 · e^(3-5) + 1.05 ──┘
-#               the old sum was relative to 3, now it is to 5
+#               旧的和原来相对于 3，现在相对于 5
 # ```
 #
 # <details><summary>直接从 p1 过来，就展开看</summary>
@@ -72,9 +72,9 @@
 # 是 $-\infty$，两个指数里都改减 0，不减 $m'$。
 #
 # ```
-# x - m'         with m' = -inf:   -inf - (-inf) = NaN
-# x - (0 for m')                   -inf - 0      = -inf,
-#                                  and its exponential is 0
+# x - m'         m' = -inf 时：    -inf - (-inf) = NaN
+# x - 0（代替 m'）                 -inf - 0      = -inf,
+#                                  它的指数值是 0
 # ```
 #
 # 但留作当前最大值的仍是 $m'$ 本身，不是 0。以 $-\infty$ $-\infty$ | −200 −198 这一行为例。第一块之

@@ -22,18 +22,18 @@
 # 的那一行和对应的 `l`、`m`。它们放在全局内存里，每次访问都更新。
 #
 # ```
-#                    keys:   K1,V1   K2,V2   K3,V3
+#                     键：   K1,V1   K2,V2   K3,V3
 #                          ┌───────┬───────┬───────┐
-# queries:  Q1  O1 l1 m1   │  1    │  4    │  7    │
+# 查询：    Q1  O1 l1 m1   │  1    │  4    │  7    │
 #                          ├───────┼───────┼───────┤
 #           Q2  O2 l2 m2   │  2    │  5    │  8    │
 #                          ├───────┼───────┼───────┤
 #           Q3  O3 l3 m3   │  3    │  6    │  9    │
 #                          └───────┴───────┴───────┘
-# 1, 2, 3 …:  the order of the visits
-# outer loop: over j, K and V are read once
-# inner loop: over i, O, l and m are read
-#             and written again in each of the Tc columns
+# 1、2、3 …：访问的次序
+# 外层循环：沿 j，K 和 V 各读一次
+# 内层循环：沿 i，在 Tc 列的每一列里
+#           重新读写 O、l 和 m
 # ```
 #
 # <details><summary>什么是注意力：没做过 a2 或 a3 就展开看</summary>
@@ -117,13 +117,13 @@
 # **顺序**，行号取自论文，报告也用这套行号：
 #
 # ```
-#      5 for each tile j of keys:
-#      6     load Kj, Vj
-#      7     for each tile i of queries:
-#      8         load Qi, Oi, li, mi
-#      9         the scores, -inf for keys past the end
-# 10, 11         mij, Pij, lij of the tile; then mi_new and li_new
-# 12, 13         the new Oi; store it, li_new and mi_new
+#      5 对键的每个分块 j：
+#      6     加载 Kj、Vj
+#      7     对查询的每个分块 i：
+#      8         加载 Qi、Oi、li、mi
+#      9         分数；末尾之后的键是 -inf
+# 10, 11         分块的 mij、Pij、lij；再算 mi_new 和 li_new
+# 12, 13         新的 Oi；存储 Oi、li_new 和 mi_new
 # ```
 #
 # ## 签名

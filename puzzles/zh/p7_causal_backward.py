@@ -19,12 +19,12 @@
 # 检查、分别计分。按下面的顺序写最容易：
 #
 # ```
-# 1  delta_kernel      O, dO ──▶ delta, one number for each query
-# one program per tile of queries
+# 1  delta_kernel      O, dO ──▶ delta，每个查询一个数
+# 每个查询分块一个程序
 #
 # 2  dq_kernel                       3  dk_dv_kernel
-# one program per tile of queries,   one program per tile of keys,
-# loop along the keys:               loop down the queries:
+# 每个查询分块一个程序，             每个键分块一个程序，
+# 沿着键循环：                       沿着查询循环：
 #       K1    K2    K3                     K1    K2    K3
 #     ┌─────┬─────┬─────┐                ┌─────┬─────┬─────┐
 # Q1  │ ─▶╲ │     │     │ ──▶ dQ1    Q1  │ ╲   │     │     │

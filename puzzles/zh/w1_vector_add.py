@@ -182,7 +182,7 @@ run(double_kernel, x_ptr=x, y_ptr=y, n=10, BLOCK_SIZE=4, grid=3)
 #
 # **`program`**：向量的元素可以多于 $2^{31}$ 个，而 `tl.program_id(0)` 是 int32，乘积到这么大就会溢
 # 出。`.to(tl.int64)` 把 `program` 变成 64 位，由 `program` 算出的一切也一样。所以不要再次调用
-# `tl.program_id(0)`。骨架替你写好了转换；w3 是第一道要自己写的题。
+# `tl.program_id(0)`。代码框架替你写好了转换；w3 是第一道要自己写的题。
 #
 # ## 提示
 #

@@ -17,6 +17,22 @@ from tests.kernels import named
 READY = "Python 就绪。"
 CHINESE = re.compile("[\u4e00-\u9fff]")
 CHOSEN = "localStorage.getItem('flash-puzzles:language')"
+# The marks after a formula that begin a line, and the signs in drawings that do not take two columns.
+BEGUN = """() => [...document.querySelectorAll("article :is(p, li) math")].map((math) => {
+  const range = document.createRange(), text = math.nextSibling;
+  if (!/^[，。；：、）]/.test(text?.data ?? "")) return "";
+  range.setStart(text, 0), range.setEnd(text, 1);
+  const [mark, formula] = [range, math].map((one) => one.getBoundingClientRect());
+  return mark.left < formula.right - 1 ? math.closest("p, li").innerText : "";
+}).filter(Boolean)"""
+NARROW = """() => [...document.querySelectorAll(".highlight-text pre")].flatMap((pre) => {
+  const ruler = pre.appendChild(document.createElement("span"));
+  ruler.textContent = "00";
+  const two = ruler.getBoundingClientRect().width;
+  return [...pre.innerText.matchAll(/[\u2e80-\u9fff\uff00-\uffef]/gu)].length === pre.querySelectorAll(".wide").length
+    ? [...pre.querySelectorAll(".wide")].filter((sign) => Math.abs(sign.getBoundingClientRect().width - two) > 0.1)
+    : [pre];
+}).map((found) => found.innerText)"""
 OVERFLOWING = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
@@ -79,6 +95,18 @@ def test_the_tab_speaks_chinese(page: Any, site: str) -> None:
     page.wait_for_url(f"{site}{PAGE}")
     page.wait_for_selector("a.wb-solution:visible")
     assert "tl.exp" in page.inner_text(".wb-editor") and faults == []
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_no_line_begins_with_a_mark_and_drawings_keep_their_columns(chromium: Any, site: str, width: int) -> None:
+    page = chromium.new_page(viewport={"width": width, "height": 900})
+    for puzzle_id in ("p1", "p3", "p6"):
+        page.goto(f"{site}zh/puzzles/{RUNGS[puzzle_id].stem}.html")
+        page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true })")
+        assert page.locator(".wide").count() > 9
+        assert page.evaluate(BEGUN) == []
+        assert page.evaluate(NARROW) == []
+    page.close()
 
 
 def test_an_english_page_loads_nothing_of_another_language(chromium: Any, site: str) -> None:

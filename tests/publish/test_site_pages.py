@@ -41,6 +41,7 @@ class Page(HTMLParser):
         self.words, self.prose, self.formula, self.formulas, self.data = "", "", "", 0, ""
         self.code, self.language = "", ""
         self._open: list[str] = []
+        self._drawn = False  # the next block is a drawing, whose words are translated
         self.feed(path.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
@@ -53,12 +54,14 @@ class Page(HTMLParser):
             self.links.append(values["href"])
         elif found := values.get("src") or (tag == "link" and values["href"]):
             self.loaded.append(found)
+        self._drawn |= tag == "div" and values.get("class", "").startswith("highlight-text")
         if tag in ("script", "style", "math", "code", "pre"):
-            self._open.append("data" if values.get("class") == "workbench-data" else tag)
+            kind = "drawing" if tag == "pre" and self._drawn else tag
+            self._open.append("data" if values.get("class") == "workbench-data" else kind)
 
     def handle_endtag(self, tag: str) -> None:
         if tag in ("script", "style", "math", "code", "pre"):
-            self._open.pop()
+            self._drawn &= self._open.pop() != "drawing"
 
     def handle_data(self, data: str) -> None:
         if "data" in self._open:

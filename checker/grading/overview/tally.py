@@ -75,7 +75,7 @@ class Tally:
 def tallies(
     works: Sequence[Work], every: Iterable[Seen], course: Settings, students: Collection[str]
 ) -> dict[str, Tally]:
-    """Return the counts by puzzle, in the order of the course. `students`: who is known besides those who have handed in."""
+    """Return the counts by puzzle, in order. `students`: who is known besides those who have handed in."""
     everybody = {*students, *(work.student for work in works)}
     made = {one: Tally(one, course.possible(one), len(everybody)) for one in course.puzzles}
     handed: dict[str, set[str]] = {puzzle_id: set() for puzzle_id in made}
