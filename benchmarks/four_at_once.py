@@ -1,9 +1,9 @@
 """`python3 -m benchmarks.four_at_once`: attention with dropout, a call of `tl.rand4x` for four entries, on this GPU.
 
 Philox makes four numbers at a time, and `tl.rand` throws three of them away. `tl.rand4x` gives all four. They are not
-the numbers that puzzle b2 asks for, so the judge does not take such a kernel: it is timed here, next to the solution, and
-its values are compared with attention whose mask comes from the same numbers. Writes `four_at_once.json` into $OUT, or
-into `benchmarks/results/`.
+the numbers that puzzle b2 asks for, so the judge does not take such a kernel. It is timed here, next to the solution,
+and compared with attention whose mask comes from the same numbers. Writes `four_at_once.json` into $OUT, or into
+`benchmarks/results/`.
 """
 
 from __future__ import annotations

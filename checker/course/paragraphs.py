@@ -75,12 +75,10 @@ def translated(markdown: str, by_mark: Mapping[str, str]) -> str:
 
 
 def _block(block: str, by_mark: Mapping[str, str]) -> str:
-    if (said := by_mark.get(mark(block))) is not None:
+    if (said := by_mark.get(mark(block), block if _DRAWN.match(block) else None)) is not None:
         return said
     if block.startswith("#"):
         return f"{block} {IN_ENGLISH}"
-    if _DRAWN.match(block):
-        return block
     inline = re.match(r"[\w*`\[$]", block) and not block.startswith("* ")  # prose, and no list
     return f"{IN_ENGLISH} {block}" if inline else f"{IN_ENGLISH}\n\n{block}"
 
