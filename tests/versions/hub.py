@@ -1,4 +1,4 @@
-"""`python -m tests.versions.hub [USERS]`: a JupyterHub as `docs/grading.md` sets one up, and users who check at once.
+"""`python -m tests.versions.hub [USERS]`: a JupyterHub as `docs/platforms.md` sets one up, and users who check at once.
 
 The course, the Hub and its settings are those of that page. Only what no test machine has is replaced: Docker, by a
 view of the files in which each user has one home, and who may sign in. Each user opens a notebook, fills in the
@@ -104,7 +104,7 @@ class Hub:
 
 def block(name: str) -> str:
     """What an instructor copies from the page."""
-    page = (ROOT / "docs" / "grading.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "platforms.md").read_text(encoding="utf-8")
     found = re.search(rf"<!-- {name} -->\n```\w+\n(.*?)```", page, re.DOTALL)
     assert found, name
     return found[1]
