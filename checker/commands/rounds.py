@@ -23,7 +23,7 @@ from checker.course.saving import reason
 from checker.course.status import ExitStatus, Misuse
 from checker.grading import settings
 from checker.grading.crew import CrewLost, local
-from checker.grading.extension import extend
+from checker.grading.extension import extend, handed_out
 from checker.grading.grade import NotReady, not_installed, terms_for_grading
 from checker.grading.key import KeyProblem
 from checker.nbgrader.deadline import FORMS, moment
@@ -65,6 +65,7 @@ def handout(assignment: str | None, folder: Path, due: str | None) -> None:
         desk = hand_out(course, assignment, wanted)
     except Stopped as problem:
         raise Misuse(f"{assignment} was not handed out: {one_line(str(problem), LONGEST)}") from problem
+    handed_out(course, assignment)
     when = desk.due()
     if when is not None and when < datetime.now(timezone.utc).replace(tzinfo=None):
         say(console(), "This deadline has passed.")
@@ -180,6 +181,7 @@ def _told(assignment: str, made: Round, *, released: bool) -> Iterator[str]:
         ("Late", {name: f"−{number(points)}" if points else "costs nothing" for name, points in made.late.items()}),
         ("Not handed in", dict.fromkeys(made.absent, "")),
         ("The checker or the machine failed: type it again", made.faults),
+        ("Graded by hand", made.by_hand),
         ("Graded by hand, and judged anew since: look again", made.again),
         ("Waiting for you", made.waiting),
     ):

@@ -1,6 +1,8 @@
-"""An extension of a student's deadline, written into `course.toml`: what else stands there stays as it is."""
+"""What commands write into `course.toml`, an extension and a time of handing out: what else is there stays."""
 
 from __future__ import annotations
+
+from datetime import datetime, timezone
 
 import tomlkit
 
@@ -27,3 +29,13 @@ def extend(course: Settings, assignment: str, student: str, days: float) -> None
             f"Write it into {path} yourself: [extension.{assignment}], and below it {student!r} = {days:g}."
         )
     replace_whole(path, text.encode())
+
+
+def handed_out(course: Settings, assignment: str) -> None:
+    """Write down that an assignment is handed out now, unless it was before. Raises OSError."""
+    if assignment not in course.handed_out:
+        path = course.folder / NAME
+        document = tomlkit.parse(path.read_text(encoding="utf-8"))
+        now = datetime.now(timezone.utc).replace(microsecond=0)
+        document.setdefault("handed_out", tomlkit.table())[assignment] = now
+        replace_whole(path, tomlkit.dumps(document).encode())

@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -23,7 +24,9 @@ from checker.course.status import Misuse
 from checker.course.verdict import Verdict
 from checker.report.detail import FULL, Detail
 
+_T = TypeVar("_T")
 NAME = "course.toml"
+MOST_ATTEMPTS = 50  # of a student that are judged: whoever hands in thousands makes nobody wait
 SEVEN = ("p1", "p2", "p3", "p4", "p5", "p6", "p7")  # what a course has whose file is older than the line `puzzles`
 
 
@@ -55,7 +58,10 @@ _TEXT = _kind(str, "use a text, in quotes")
 _AMOUNT = _kind(float, "use a number that is not negative", ge=0, lt=1e6)
 MOST_DAYS = 10_000  # of an extension
 _DAYS = _kind(float, f"use a number of days from 0 to less than {MOST_DAYS}", ge=0, lt=MOST_DAYS)
+_FACTOR = _kind(float, "use a factor from 1 to 100: with 1.5 there is half as much time again", ge=1, le=100)
+_MOMENT = _kind(datetime, "use a time with its offset, such as 2030-05-01T12:00:00Z", tz=True)
 _WHOLE = _kind(int, "use a whole number that is not negative", ge=0, lt=1_000_000)
+_COUNTS = _kind(Literal["best", "newest"], "use 'best' or 'newest'")
 _DETAIL = _kind(Detail, "use 'full', 'finding' or 'points'")
 _POLICY = _kind(Literal["none", "zero", "per day"], "use 'none', 'zero' or 'per day'")
 _SANDBOX = _kind(Literal["required", "none"], "use 'required' or 'none'")
@@ -64,7 +70,8 @@ _TABLE = _kind(dict[str, Any], 'it must hold lines such as "name" = 10')
 _QUESTIONS = _kind(list[dict[str, Any]], "write [[question.ASSIGNMENT]], in double brackets, above each question")
 _PERCENT = _kind(int, "use a whole number from 0 to 100", ge=0, le=100)
 _FILE = {"id": _ID, "puzzles": _PUZZLES, "key_file": _TEXT, "sandbox": _SANDBOX, "does_not_compile": _PERCENT}
-_FILE |= dict.fromkeys(("late", "extension", "attempts", "points", "question", "feedback"), _TABLE)
+_TABLES = ("late", "extension", "accommodations", "handed_out", "attempts", "points", "question", "feedback")
+_FILE |= dict.fromkeys(_TABLES, _TABLE)
 _LATE = {"policy": _POLICY, "percent_per_day": _AMOUNT, "most_percent": _AMOUNT, "grace_minutes": _AMOUNT}
 _QUESTION = {"name": _SLUG, "text": _Markdown, "points": _WHOLE, "rubric": _RUBRIC}
 
@@ -114,10 +121,14 @@ class Settings:
     does_not_compile: int = 0  # percent of the points that count all the same
     late: Late = field(default_factory=Late)
     extension: dict[str, dict[str, float]] = field(default_factory=dict)  # days, by assignment and student
+    accommodations: dict[str, float] = field(default_factory=dict)  # by student: the time of all, times this
+    handed_out: dict[str, datetime] = field(default_factory=dict)  # when first, by assignment
     attempts: dict[str, int] = field(default_factory=dict)  # by assignment; `allowed`: of all others
+    counts: str = "best"  # of several attempts; or newest
     points: dict[str, dict[str, int]] = field(default_factory=dict)  # by assignment and property
     question: dict[str, tuple[Question, ...]] = field(default_factory=dict)  # by assignment
     feedback: dict[str, Detail] = field(default_factory=dict)  # by assignment; `detail`: of all others
+    regrade: str = ""  # what students read about asking for one; nothing: a sentence of ours
 
     @property
     def key_path(self) -> Path:
@@ -141,10 +152,18 @@ class Settings:
         """How many submissions count; 0: any number."""
         return self.attempts.get(assignment, self.attempts.get("allowed", 0))
 
-    def penalty(self, assignment: str, student: str, score: float, seconds_late: float) -> float:
-        """The points that a student's score loses; `seconds_late`: after the deadline of all."""
-        days = self.extension.get(assignment, {}).get(student, 0.0)
-        return self.late.penalty(score, seconds_late - 86400 * days)
+    def counting(self, assignment: str, attempts: Sequence[_T]) -> Sequence[_T]:
+        """Return those of a student's attempts, the oldest first, that count: of too many only the newest are read."""
+        allowed = self.allowed_attempts(assignment)
+        return (attempts[:allowed] if allowed else attempts)[-MOST_ATTEMPTS:]
+
+    def penalty(self, assignment: str, student: str, score: float, seconds_late: float, due: datetime | None) -> float:
+        """Return the points that a score loses. `seconds_late`: after the deadline of all, `due`, which is in UTC."""
+        more, out = 86400 * self.extension.get(assignment, {}).get(student, 0.0), self.handed_out.get(assignment)
+        if due is not None and out is not None:
+            given = (due.replace(tzinfo=timezone.utc) - out).total_seconds()
+            more += (self.accommodations.get(student, 1.0) - 1) * max(0.0, given)
+        return self.late.penalty(score, seconds_late - more)
 
     def questions(self, puzzle_id: str) -> tuple[Question, ...]:
         """The written questions of a puzzle's assignment."""
@@ -218,7 +237,12 @@ def _said(data: dict[str, Any]) -> dict[str, Any]:
     said["extension"] = {
         stem: _table(f"[extension.{stem}]", given, dict.fromkeys(given, _DAYS)) for stem, given in extension.items()
     }
-    said["attempts"] = _table("[attempts]", said.get("attempts", {}), dict.fromkeys(["allowed", *ids], _WHOLE))
+    for name, kind in (("accommodations", _FACTOR), ("handed_out", _MOMENT)):
+        given = said.get(name, {})
+        said[name] = _table(f"[{name}]", given, dict.fromkeys(given, kind))
+    of_attempts = dict.fromkeys(["allowed", *ids], _WHOLE) | {"counts": _COUNTS}
+    said["attempts"] = _table("[attempts]", said.get("attempts", {}), of_attempts)
+    said["counts"] = said["attempts"].pop("counts", Settings.counts)
     points = _table("[points]", said.get("points", {}), dict.fromkeys(ids, _TABLE))
     said["points"] = {
         stem: _table(f"[points.{stem}]", given, {p.name: _WHOLE for p in catalog.load(ids[stem]).properties})
@@ -226,7 +250,9 @@ def _said(data: dict[str, Any]) -> dict[str, Any]:
     }
     questions = _table("[question]", said.get("question", {}), dict.fromkeys(ids, _QUESTIONS))
     said["question"] = {stem: tuple(_questions(stem, given)) for stem, given in questions.items()}
-    said["feedback"] = _table("[feedback]", said.get("feedback", {}), dict.fromkeys(["detail", *ids], _DETAIL))
+    of_feedback = dict.fromkeys(["detail", *ids], _DETAIL) | {"regrade": _TEXT}
+    said["feedback"] = _table("[feedback]", said.get("feedback", {}), of_feedback)
+    said["regrade"] = said["feedback"].pop("regrade", "")
     return said
 
 

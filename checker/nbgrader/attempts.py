@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -12,11 +13,12 @@ from pathlib import Path
 from checker.course import ladder
 from checker.doctor.exchange import DEFAULT, named
 from checker.grading.chosen import Handed, Unresolved, chosen, chosen_in
-from checker.grading.found import NothingFound, collected
+from checker.grading.found import NothingFound, Work, collected, of_assignment
 from checker.grading.grade import CheckerFault, NotInstalled, judged
 from checker.grading.overview.student import Attempt
 from checker.grading.settings import Settings
 from checker.nbgrader.folder import OWN
+from checker.nbgrader.students import is_odd
 
 
 def attempts(course: Settings, student: str) -> Iterator[Attempt]:
@@ -26,25 +28,44 @@ def attempts(course: Settings, student: str) -> Iterator[Attempt]:
     STUDENT+ASSIGNMENT+TIME+…; what was collected from it is the newest of these, and is not shown twice.
     """
     for puzzle_id in course.puzzles:
-        folders = sorted(_in_exchange(course, student, puzzle_id))
+        stem = ladder.stems()[puzzle_id]
+        folders = [(when, folder) for name, when, folder in _in_exchange(course, stem) if name == student]
         for when, folder in folders:
-            yield _attempt(course, puzzle_id, when, partial(chosen_in, folder, puzzle_id, ladder.stems()[puzzle_id]))
+            yield _attempt(course, puzzle_id, when, partial(chosen_in, folder, puzzle_id, stem))
         if not folders:
             yield from _collected(course, student, puzzle_id)
 
 
-def _in_exchange(course: Settings, student: str, puzzle_id: str) -> Iterator[tuple[str, Path]]:
-    """(time, folder) of each submission: a folder of that student's, never a link to somebody else's."""
+def several(course: Settings, assignment: str) -> list[Work]:
+    """Return the attempts in the exchange of all who have more than one, if the best counts."""
+    of: dict[str, list[Path]] = defaultdict(list)
+    for student, _, folder in _in_exchange(course, assignment):
+        of[student].append(folder)
+    counting = {
+        student: course.counting(assignment, folders)
+        for student, folders in of.items()
+        if course.counts == "best" and len(folders) > 1 and not is_odd(student)
+    }
+    puzzle_id = ladder.ids()[assignment]
+    return [
+        Work(student, puzzle_id, paths)
+        for student, folders in counting.items()
+        for folder in folders
+        if (paths := of_assignment(folder))
+    ]
+
+
+def _in_exchange(course: Settings, assignment: str) -> Iterator[tuple[str, str, Path]]:
+    """(student, time, folder) of each submission, the oldest first: a folder, never a link to somebody else's."""
     inbound = (named(course.folder / OWN) or Path(DEFAULT)) / course.id / "inbound"
     try:
         names = os.listdir(inbound)
     except OSError:
         return
-    for one in names:
-        parts = one.rsplit("+", 3)
-        mine = len(parts) >= 3 and parts[0] == student and parts[1] == ladder.stems()[puzzle_id]
-        if mine and stat.S_ISDIR((inbound / one).lstat().st_mode):
-            yield parts[2], inbound / one
+    every = [(parts, one) for one in names if len(parts := one.rsplit("+", 3)) >= 3 and parts[1] == assignment]
+    for parts, one in sorted(every, key=lambda each: each[0][2]):
+        if stat.S_ISDIR((inbound / one).lstat().st_mode):
+            yield parts[0], parts[2], inbound / one
 
 
 def _collected(course: Settings, student: str, puzzle_id: str) -> Iterator[Attempt]:

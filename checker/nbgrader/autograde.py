@@ -239,7 +239,8 @@ class LatePolicy(BasePlugin):
         step, converter = self.parent, self.parent.parent.parent  # the preprocessor, and its exporter's converter
         course = settings.read(Path(converter.coursedir.root))
         notebook = step.gradebook.find_submission_notebook(step.notebook_id, step.assignment_id, student_id)
-        return course.penalty(step.assignment_id, student_id, judged_points(notebook), total_seconds_late)
+        due = step.gradebook.find_assignment(step.assignment_id).duedate
+        return course.penalty(step.assignment_id, student_id, judged_points(notebook), total_seconds_late, due)
 
 
 def _outputs(verdict: Verdict) -> list[Any]:

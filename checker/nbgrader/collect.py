@@ -7,6 +7,7 @@ what nobody has handed in, or be taken for somebody else's.
 from __future__ import annotations
 
 import errno
+import math
 import os
 import shutil
 import stat
@@ -23,9 +24,13 @@ from nbgrader.exchange import ExchangeError
 from nbgrader.exchange.default import ExchangeCollect
 from nbgrader.plugins import ExtractorPlugin, FileNameCollectorPlugin
 
+from checker.course import ladder
 from checker.course.clean import one_line
 from checker.grading import settings
+from checker.grading.chosen import Unresolved, chosen_in
 from checker.grading.found import MOST_DEEP, Download, any_handed_in, by_macos, download
+from checker.grading.grade import CheckerFault, NotInstalled, NotReady, judged
+from checker.grading.key import KeyProblem
 from checker.nbgrader.gradebook import when
 from checker.nbgrader.students import is_odd
 
@@ -33,25 +38,28 @@ NOT_A_SUBMISSION = "is not a submission, and was left out"
 OURS = ("timestamp.txt", "submission_secret.txt")  # which nbgrader takes for its own
 LONGEST_NAME = 200  # bytes of a file's name: file systems take 255, and nbgrader puts something before it
 MOST_BYTES, MOST_FILES = 100 << 20, 1000  # in a student's own archive
+_NOT_JUDGED = (Unresolved, CheckerFault, NotInstalled, NotReady, KeyProblem, OSError)
 _NO_ARCHIVE = (OSError, BadZipFile, zlib.error, EOFError, ValueError, RuntimeError, NotImplementedError)
 
 
 class CollectAllowed(ExchangeCollect):
-    """Collect the newest submission, but none after the last attempt that counts, and only plain files of it."""
+    """Collect the best submission or the newest, of those that count, and only plain files of it."""
 
     src_records: list[dict[str, Any]]
 
     def init_src(self) -> None:
         """Find the submissions that are collected."""
+        self.course = settings.read(Path(self.coursedir.root))
+        self.times: dict[str, set[datetime]] = {}  # of all attempts, by student
         super().init_src()
         self.src_records = [record for record in self.src_records if record["username"] is not None]
         for hidden in sorted(Path(self.inbound_path).glob(f".*+{self.coursedir.assignment_id}+*")):  # from nbgrader
             self.log.warning("%s %s", one_line(str(hidden)), NOT_A_SUBMISSION)
-        extended = settings.read(Path(self.coursedir.root)).extension.get(self.coursedir.assignment_id, {})
+        given = self.course.extension.get(self.coursedir.assignment_id, {}).keys() | self.course.accommodations.keys()
         with Gradebook(self.coursedir.db_url, self.coursedir.course_id) as book:
             known = {student.id for student in book.students}
-        for name in sorted(extended.keys() - known - {record["username"] for record in self.src_records}):
-            self.log.warning("course.toml gives %s an extension, and nobody of this name is known", name)
+        for name in sorted(given - known - {record["username"] for record in self.src_records}):
+            self.log.warning("course.toml gives %s more time, and nobody of this name is known", name)
 
     def _path_to_record(self, path: str) -> dict[str, Any]:
         """What a submission's name says. Anybody may write to the exchange: nbgrader would stop at an odd name."""
@@ -66,20 +74,33 @@ class CollectAllowed(ExchangeCollect):
         return record
 
     def _sort_by_timestamp(self, records: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """A student's submissions, the newest first."""
+        """Return a student's submissions that count, first the one that is collected."""
         newest_first: list[dict[str, Any]] = super()._sort_by_timestamp(records)
-        name = newest_first[0]["username"]
-        allowed = settings.read(Path(self.coursedir.root)).allowed_attempts(self.coursedir.assignment_id)
-        if name is None or not allowed or len(newest_first) <= allowed:
+        name, assignment = newest_first[0]["username"], self.coursedir.assignment_id
+        if name is None:
             return newest_first
-        self.log.warning("%s has submitted %d times; the first %d count", name, len(newest_first), allowed)
-        return newest_first[-allowed:]
+        self.times[name] = {record["timestamp"] for record in newest_first}
+        allowed = self.course.allowed_attempts(assignment)
+        if 0 < allowed < len(newest_first):
+            self.log.warning("%s has submitted %d times; the first %d count", name, len(newest_first), allowed)
+        counting = [*reversed(self.course.counting(assignment, newest_first[::-1]))]
+        if self.course.counts == "newest" or len(counting) == 1 or assignment not in ladder.ids():
+            return counting
+        return sorted(counting, key=lambda record: self._worth(record, newest=record is counting[0]), reverse=True)
+
+    def _worth(self, record: dict[str, Any], *, newest: bool) -> float:
+        """Return the points of a submission after its penalty. The newest goes first if nobody can judge it."""
+        assignment, course = self.coursedir.assignment_id, self.course
+        puzzle_id, folder = ladder.ids()[assignment], Path(self.inbound_path, record["filename"])
+        try:
+            points = judged(puzzle_id, chosen_in(folder, puzzle_id, assignment), course)[1].earned
+        except _NOT_JUDGED:
+            return math.inf if newest else -1.0
+        late = 0.0 if self.duedate is None else (record["timestamp"] - self.duedate).total_seconds()
+        return points - course.penalty(assignment, record["username"], points, late, self.duedate)
 
     def copy_files(self) -> None:
-        """Copy what is collected. With --update also what is older than what was: it came after the last that counts.
-
-        nbgrader would keep the newer one, which was collected before course.toml limited attempts.
-        """
+        """Copy what is collected. With --update also in place of a newer attempt, which nbgrader would keep."""
         course = self.coursedir
         for record in self.src_records:
             folder = Path(course.format_path(course.submitted_directory, record["username"], course.assignment_id))
@@ -89,13 +110,10 @@ class CollectAllowed(ExchangeCollect):
                 and any_handed_in(Path(self.inbound_path, record["filename"]))
             ):
                 shutil.rmtree(folder)  # somebody has broken off, or has taken the files out
-        if self.update and settings.read(Path(course.root)).allowed_attempts(course.assignment_id):
-            for record in self.src_records:
-                folder = course.format_path(course.submitted_directory, record["username"], course.assignment_id)
-                collected = when(course, Path(folder))
-                if collected is not None and collected > record["timestamp"]:
-                    self.log.warning("%s was collected from %s, and does not count", collected, record["username"])
-                    shutil.rmtree(folder)
+            collected, others = when(course, folder), self.times[record["username"]]
+            if self.update and collected is not None and record["timestamp"] < collected in others:
+                self.log.warning("%s was collected from %s, and does not count", collected, record["username"])
+                shutil.rmtree(folder)
         super().copy_files()
 
     def do_copy(self, src: str, dest: str, log: Any = None) -> None:

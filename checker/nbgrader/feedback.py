@@ -12,6 +12,7 @@ import math
 import re
 import shutil
 from glob import glob
+from html import escape
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -26,6 +27,8 @@ from nbgrader.preprocessors import GetGrades
 from nbgrader.utils import notebook_hash
 
 from checker.course import ladder
+from checker.grading import settings
+from checker.report.said import said
 
 SECRET = "submission_secret.txt"  # by which a student, and nobody else, finds what is his
 MOST_NAMES = 20  # of one student's notebooks, each of which gets a copy
@@ -71,6 +74,8 @@ class FeedbackPage(HTMLExporter):
                 cell.outputs = []
         page, resources = super().from_notebook_node(nb, resources, **kw)
         page = re.sub(r"<!-- Load mathjax -->.*?<!-- End of mathjax configuration -->", "", page, flags=re.DOTALL)
+        regrade = settings.read(Path(self.parent.coursedir.root)).regrade or said(_REGRADE)
+        reports.append(f"<p>{escape(regrade)}</p>")
         page = page.replace(_BODY, f'<div class="panel-body">{"".join(reports)}</div>{_BODY}', 1)
         return re.sub(r"Score: nan / [\d.]+", "no score yet", page), resources
 
@@ -82,6 +87,7 @@ class FeedbackPage(HTMLExporter):
         return rendered
 
 
+_REGRADE = "To ask for a regrade, tell your instructor which points you mean, and why."
 _BODY = '<div class="panel-body">'  # what stands below the head of nbgrader's page
 
 

@@ -8,6 +8,7 @@ but for one file, which says by student what feedback was made of: without it, a
 from __future__ import annotations
 
 import hashlib
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -23,8 +24,9 @@ from checker.course.saving import replace_whole
 from checker.grading import batch, key
 from checker.grading.crew import Crew
 from checker.grading.found import NothingFound, by_macos, collected, of_assignment
-from checker.grading.settings import Settings
+from checker.grading.settings import NAME, Settings
 from checker.nbgrader.assignment import check_id
+from checker.nbgrader.attempts import several
 from checker.nbgrader.collect import NOT_A_SUBMISSION
 from checker.nbgrader.desk import Desk, Stopped
 from checker.nbgrader.filled import GRADED, NEEDS_GRADING, NOT_HANDED_IN
@@ -46,6 +48,7 @@ class Round:
     waiting: dict[str, str] = field(default_factory=dict)  # for a human, and why
     absent: list[str] = field(default_factory=list)
     late: dict[str, float] = field(default_factory=dict)  # the points that this costs
+    by_hand: dict[str, str] = field(default_factory=dict)  # in the judge's place: the points, and the judge's
     again: dict[str, str] = field(default_factory=dict)  # graded by hand, and by the judge since: what both say
     faults: dict[str, str] = field(default_factory=dict)  # of the checker, or of the machine: another round may do
     pages: list[str] = field(default_factory=list)  # whose feedback was written in this round
@@ -71,7 +74,11 @@ def make_round(course: Settings, assignment: str, crew: Crew | None, tell: Tell,
     """
     desk, made = Desk(course, assignment), Round()
     before = _Known.read(desk)
+    if crew is not None and (works := several(course, assignment)):  # of which the best is collected
+        deque(batch.grade(works, course.folder, crew, tell), maxlen=0)
     desk.collect()
+    if course.accommodations and desk.due() and assignment not in course.handed_out:
+        desk.said.append(f"{NAME} gives more time, but not from when on: write a time below [handed_out]")
     strangers = {line for line in desk.said if line.endswith(NOT_A_SUBMISSION)}
     desk.said[:] = [line for line in desk.said if line not in before.told]  # each of these once: they stay there
     before.told = sorted(strangers)
@@ -191,17 +198,23 @@ def _named(folder: Path) -> list[str]:
 
 def _reckon_penalties(desk: Desk, made: Round) -> None:
     """Late penalties by what holds now: deadlines, extensions and policies may have changed, and so may scores."""
+    check = "" if desk.puzzle is None else check_id(catalog.load(desk.puzzle))
     with desk.gradebook() as book:
         for submission in _submissions(desk, book):
             late = submission.total_seconds_late
             for notebook in submission.notebooks:
                 student, points = submission.student.id, judged_points(notebook)
-                penalty = desk.course.penalty(desk.assignment, student, points, late) if late > 0 else None
+                due = submission.assignment.duedate
+                penalty = desk.course.penalty(desk.assignment, student, points, late, due) if late > 0 else None
                 notebook.late_submission_penalty = None if penalty is None else min(max(penalty, 0.0), points)
                 made.late |= {student: notebook.late_submission_penalty} if late > 0 else {}
                 for grade in notebook.grades:
-                    if grade.needs_manual_grade and None not in (grade.manual_score, grade.auto_score):
-                        made.again[student] = f"{grade.manual_score:g} by hand, {grade.auto_score:g} by the judge"
+                    if grade.manual_score is None or grade.name != check:
+                        continue
+                    judge = "nothing" if grade.auto_score is None else f"{grade.auto_score:g}"
+                    anew = grade.needs_manual_grade and grade.auto_score is not None
+                    listed = made.again if anew else made.by_hand
+                    listed[student] = f"{grade.manual_score:g} by hand, {judge} by the judge"
         book.db.commit()
 
 
@@ -209,7 +222,8 @@ def _write_feedback(desk: Desk, known: _Known, tell: Tell, made: Round) -> None:
     """Write the pages on which something else would stand."""
     with desk.gradebook() as book:
         now = {
-            one.student.id: _shown(one, desk.place("autograded", one.student.id)) for one in _submissions(desk, book)
+            one.student.id: _shown(one, desk.place("autograded", one.student.id), desk.course.regrade)
+            for one in _submissions(desk, book)
         }
     students = {
         name: names
@@ -225,13 +239,13 @@ def _write_feedback(desk: Desk, known: _Known, tell: Tell, made: Round) -> None:
     known.keep(desk)
 
 
-def _shown(submission: Any, autograded: Path) -> str:
+def _shown(submission: Any, autograded: Path, regrade: str) -> str:
     """A hash of all that feedback shows."""
     notebooks = submission.notebooks
     grades = [(g.name, g.auto_score, g.manual_score, g.extra_credit) for n in notebooks for g in n.grades]
     comments = [(c.name, c.auto_comment, c.manual_comment) for n in notebooks for c in n.comments]
     reports = [path.read_bytes() for path in sorted(autograded.glob("*.ipynb"))]
-    return _digest(sorted(grades), sorted(comments), submission.late_submission_penalty, *reports)
+    return _digest(sorted(grades), sorted(comments), submission.late_submission_penalty, regrade, *reports)
 
 
 def _submissions(desk: Desk, book: Any) -> list[Any]:

@@ -8,19 +8,22 @@ import os
 import shutil
 import warnings
 import zipfile
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from checker import catalog
+from checker.commands.cli import cli
 from checker.course.verdict import Status, Verdict
 from checker.grading.found import found, of_assignment
 from checker.grading.settings import Late, Settings
 from tests.conftest import typed
-from tests.nbgrader.conftest import ASSIGNMENT, RIGHT, Course, filled
+from tests.nbgrader.conftest import ASSIGNMENT, RIGHT, Course, Notebook, filled
 
 DAY = 86400.0
 
@@ -98,8 +101,62 @@ def test_who_has_an_extension_is_late_only_after_it(course: Course) -> None:
     toml.write_text(toml.read_text().replace("anna = 2", "Ana = 2"))
     course.hand_in("anna", filled(RIGHT))
     done = course.run("collect", ASSIGNMENT)
-    assert done.status == 0 and "gives Ana an extension, and nobody of this name" in done.said, done.said
+    assert done.status == 0 and "gives Ana more time, and nobody of this name" in done.said, done.said
     assert "gives anna" not in done.said
+
+
+def test_who_has_more_time_in_all_assignments_is_late_only_after_it(course: Course) -> None:
+    """Ten days from handing out to the deadline are fifteen; an extension comes on top."""
+    course.settings('policy = "none"', 'policy = "per day"')
+    due = datetime(2030, 5, 11, 12)
+    for name, days in (("anna", 4.5), ("ben", 4.5), ("cleo", 5.5), ("dora", 5.5)):
+        path = course.put(name, filled(RIGHT))
+        (path.parent / "timestamp.txt").write_text(f"{due + timedelta(days=days)} UTC")
+    deadline(course, due)
+    toml = course.folder / "course.toml"
+    more = f"\n[accommodations]\nanna = 1.5\ncleo = 1.5\ndora = 1.5\n[extension.{ASSIGNMENT}]\ndora = 1\n"
+    toml.write_text(f"{toml.read_text()}{more}")
+    said = " ".join(CliRunner().invoke(cli, ["round", "p1", "--course", str(course.folder)]).output.split())
+    assert "gives more time, but not from when on: write a time below [handed_out]" in said
+    assert course.scores() == {"anna": 50, "ben": 50, "cleo": 40, "dora": 50}
+    toml.write_text(f"{toml.read_text()}[handed_out]\n{ASSIGNMENT} = 2030-05-01T14:00:00+02:00\n")
+    expected = {"anna": 100, "ben": 50, "cleo": 90, "dora": 100}
+    assert CliRunner().invoke(cli, ["round", "p1", "--course", str(course.folder)]).exit_code == 0
+    assert course.scores() == expected
+    assert course.run("autograde", ASSIGNMENT, "--force").status == 0
+    assert course.scores() == expected
+
+
+def test_the_best_attempt_counts_after_what_late_work_loses(course: Course) -> None:
+    due = datetime(2030, 5, 10, 12)
+    deadline(course, due)
+    course.settings('policy = "none"', 'policy = "per day"')
+    inbound = course.exchange / "flash-puzzles" / "inbound"
+
+    def hand_in(change: Callable[[Notebook], object] | bytes, days: float) -> None:
+        course.hand_in("ida", change)
+        new = max(inbound.glob("ida+*"), key=lambda path: path.stat().st_ctime)
+        new.rename(inbound / f"ida+{ASSIGNMENT}+{due + timedelta(days=days)} UTC+{days}")
+
+    def score(**changes: str) -> float | str:
+        for old, new in changes.items():
+            course.settings(f"{old} = ", f"{old} = {new} # ")
+        assert CliRunner().invoke(cli, ["round", "p1", "--course", str(course.folder)]).exit_code == 0
+        return course.scores()["ida"]
+
+    hand_in(filled(RIGHT.replace("numerator / denominator", "numerator")), -2)
+    worst = score()
+    hand_in(filled(RIGHT), -1)
+    assert worst != score() == 100
+    hand_in(filled(RIGHT), 1.5)
+    hand_in(filled(RIGHT.replace("numerator / denominator", "numerator")), -0.5)
+    assert score() == 100
+    assert score(counts='"newest"') == 80  # in place of the one that was collected
+    assert score(counts='"best"') == 100
+    assert score(allowed="1") == worst
+    assert score(allowed="0") == 100
+    hand_in(b"{", 2)
+    assert score() == "needs grading"
 
 
 def test_the_newest_of_the_attempts_that_count_is_collected(course: Course) -> None:

@@ -10,7 +10,7 @@ import re
 import shutil
 import zipfile
 from collections.abc import Callable, Iterator
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from io import BytesIO
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from checker.commands.cli import cli
 from checker.course import places
 from checker.course.language import CHINESE, speaking
 from checker.course.status import Ended, Misuse
+from checker.grading import settings
 from checker.nbgrader.deadline import moment
 from checker.nbgrader.feedback import SECRET
 from tests.conftest import ROOT, SOLUTION
@@ -165,6 +166,7 @@ def test_a_page_of_feedback_begins_with_the_verdict_and_loads_nothing(after: tup
     page = (after[0].folder / "feedback" / "wrong" / ASSIGNMENT / f"{ASSIGNMENT}.html").read_text()
     before, _, lesson = page.partition("What you will build")
     assert "[no-division]" in before and "[no-division]" not in lesson
+    assert "To ask for a regrade, tell your instructor" in before
     assert "<math" in lesson and not re.search(r"\$[^$<]*\\[a-z]", lesson)
     assert "MathJax" not in page and not re.search(r"""(src|href)=["']?(https?:)?//[^"']*\.(js|css)""", page)
     assert "<summary>" not in page and '<summary style="display:list-item">' in page
@@ -266,7 +268,11 @@ def test_the_deadline_is_in_the_students_notebook(course: Course) -> None:
     assert "Hand in by Friday, 2030-05-10, 12:00 UTC" in "".join(cells[1]["source"])
     course.hand_in("anna", filled_below)
     assert "1 graded" in typed(course, "round", "p1").output
+    first = settings.read(course.folder).handed_out[ASSIGNMENT]
+    assert abs((datetime.now(timezone.utc) - first).total_seconds()) < 300
+    course.settings(first.isoformat().replace("+00:00", ""), "2030-01-01T00:00:00")
     assert "2030" in typed(course, "handout", "p1").output  # again, and the deadline is kept
+    assert settings.read(course.folder).handed_out[ASSIGNMENT].year == 2030
 
 
 def test_it_is_handed_out_in_the_language_that_is_spoken_and_graded_in_any(course: Course) -> None:
@@ -374,8 +380,12 @@ def test_points_by_hand_count_and_are_told_when_something_else_was_handed_in(
         for name in ("word", "latin", "wrong"):
             course.grade(name, manual_score=60.0, needs_manual_grade=False)
         typed(course, "round", "p1")
-        typed(course, "round", "p1")
+        course.settings('# regrade = "Write to cs101@example.org', 'regrade = "Write to <tutor>')
+        said = " ".join(typed(course, "round", "p1").output.split())
         assert [course.scores()[name] for name in ("word", "latin", "wrong")] == [60.0] * 3
+        assert "Graded by hand: 3 latin: 60 by hand, nothing by the judge" in said
+        page = (course.folder / "feedback" / "word" / ASSIGNMENT / f"{ASSIGNMENT}.html").read_text()
+        assert "<p>Write to &lt;tutor&gt; within a week.</p>" in page
         course.hand_in("wrong", filled(RIGHT))
         said = " ".join(typed(course, "round", "p1").output.split())
         assert "look again: 1 wrong: 60 by hand, 100 by the judge" in said
