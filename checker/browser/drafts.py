@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from pathlib import Path
 
@@ -44,6 +45,14 @@ def file_of(puzzle_id: str, draft: str, kind: str) -> tuple[str, str]:
     puzzle = catalog.load(puzzle_id)
     script = filled(puzzle_id, draft)
     return f"{puzzle.stem}.{kind}", notebook_text(script, puzzle) if kind == "ipynb" else script
+
+
+def script_of_all(puzzle_id: str, text: str) -> str:
+    """Return a puzzle's script from a file of all drafts, as `docs/site/app/files.js` saves it.
+
+    Raises ValueError, LookupError, TypeError or RecursionError if it is none, or has no draft of this puzzle.
+    """
+    return f"{IMPORTS}\n\n\n" + str.strip(json.loads(text)["drafts"][puzzle_id], "\n") + "\n"
 
 
 def draft_in(puzzle_id: str, name: str, text: str) -> str:

@@ -13,6 +13,7 @@ import shutil
 import stat
 import tempfile
 import zlib
+from contextlib import suppress
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -24,6 +25,7 @@ from nbgrader.exchange import ExchangeError
 from nbgrader.exchange.default import ExchangeCollect
 from nbgrader.plugins import ExtractorPlugin, FileNameCollectorPlugin
 
+from checker.browser.drafts import script_of_all
 from checker.course import ladder
 from checker.course.clean import one_line
 from checker.grading import settings
@@ -33,6 +35,7 @@ from checker.grading.grade import CheckerFault, NotInstalled, NotReady, judged
 from checker.grading.key import KeyProblem
 from checker.nbgrader.gradebook import when
 from checker.nbgrader.students import is_odd
+from checker.submission.read import SIZE_LIMIT
 
 NOT_A_SUBMISSION = "is not a submission, and was left out"
 OURS = ("timestamp.txt", "submission_secret.txt")  # which nbgrader takes for its own
@@ -201,6 +204,16 @@ class Unpack(ExtractorPlugin):
             elif path.is_file():
                 place.parent.mkdir(parents=True, exist_ok=True)
                 place.write_bytes(path.read_bytes())
+        for path in sorted(Path(extracted_path).rglob("*.json")):
+            self._from_drafts(path)
+
+    def _from_drafts(self, path: Path) -> None:
+        """Put a script in place of a file of all drafts, as the site's pages save it; anything else stays."""
+        with suppress(OSError, ValueError, LookupError, TypeError, RecursionError):
+            if path.stat().st_size <= SIZE_LIMIT:
+                puzzle_id = ladder.ids()[self.parent.coursedir.assignment_id]
+                path.with_suffix(".py").write_text(script_of_all(puzzle_id, path.read_text("utf-8")), "utf-8")
+                path.unlink()
 
     def _unpack(self, path: Path, folder: Path, *, students: bool) -> None:
         try:

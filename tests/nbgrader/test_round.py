@@ -301,12 +301,18 @@ def test_what_a_platform_exports_is_collected(course: Course) -> None:
     filled(RIGHT)(notebook)
     (archive / f"wuli_7_9_{ASSIGNMENT}.ipynb").write_text(json.dumps(notebook))
     (archive / "doe_8_10_essay.docx").write_bytes(b"PK")
+    for name, drafts in (("yu_9_11", {"p1": RIGHT, "p2": "x"}), ("zoe_10_12", {"p2": RIGHT}), ("eve_11_13", {"p1": 1})):
+        (archive / f"{name}_flash-puzzles.json").write_text(json.dumps({"drafts": drafts, "progress": {}}))
     done = typed(course, "round", "p1")
-    assert done.exit_code == 0 and "1 graded" in done.output, done.output
+    assert done.exit_code == 0 and "2 graded" in done.output, done.output
+    assert "zoe_10: There is no notebook and no .py file in it, only flash-puzzles.json" in " ".join(
+        done.output.split()
+    )
     with (course.folder / "grades.csv").open() as file:
         assert [(row["student_id"], row["score"]) for row in csv.DictReader(file)] == [
-            ("doe_8", ""),
-            ("wuli_7", "100.0"),
+            *((name, "") for name in ("doe_8", "eve_11")),
+            *((name, "100.0") for name in ("wuli_7", "yu_9")),
+            ("zoe_10", ""),
         ]
 
 
