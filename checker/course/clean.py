@@ -22,6 +22,8 @@ def clean(text: str, longest: int = LONGEST) -> str:
         half = longest // 2
         text = f"{text[:half]} […] {text[-half:]}"
     text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if text.replace("\n", "").replace("\t", "").isprintable():  # nearly always, and a hundred times as fast
+        return text
     return "".join(c if c in "\n\t" + JOINERS or unicodedata.category(c)[0] != "C" else "�" for c in text)
 
 

@@ -16,11 +16,12 @@ from typing import Any
 from checker.course.verdict import Verdict
 from checker.grading import key, record, settings
 from checker.grading.chosen import Unresolved, chosen
-from checker.grading.crew import WINDOW, Crew, WorkerLost
+from checker.grading.crew import WINDOW, Crew, WorkerLost, here
 from checker.grading.found import Work
 from checker.grading.grade import CheckerFault, MachineTooBusy, NotInstalled, NotReady, judged, recorded
 
 TRIES = 3  # for what ends its worker
+FEW = 300  # submissions that are read here: a worker takes longer to start
 # No room on the disk, no key, no sandbox: it would be the same for every submission.
 _FOR_ALL = (OSError, settings.SettingsError, key.KeyProblem, NotReady)
 _FINAL = (CheckerFault, NotInstalled, Unresolved)  # judged twice in vain, or the same whoever looks
@@ -75,7 +76,9 @@ def grade(works: Sequence[Work], folder: Path, crew: Crew, tell: Callable[[str, 
 
     `tell(what, done, of)`: progress.
     """
-    outcomes = _each(look, works, folder, crew, lambda done: tell("reading", done, len(works)))
+    settings.read_once.cache_clear()  # here an earlier batch may have read them
+    reader = Crew(here) if len(works) <= FEW else crew
+    outcomes = _each(look, works, folder, reader, lambda done: tell("reading", done, len(works)))
     first: dict[tuple[Path, ...], Work] = {}
     asked = [one for one in outcomes if isinstance(one, Outcome) and not one.known]
     for outcome in _in_turn(asked):

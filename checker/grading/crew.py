@@ -71,6 +71,16 @@ class Crew:
         return future.result()
 
 
+def here(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Future[Any]:
+    """Make a call in this process, for a Crew."""
+    done: Future[Any] = Future()
+    try:
+        done.set_result(function(*arguments))
+    except Exception as problem:
+        done.set_result(problem)
+    return done
+
+
 @contextmanager
 def local(jobs: int = 0) -> Iterator[Crew]:
     """So many processes of this machine; 0: as many as there are cores to use. One that ends takes only its own call.

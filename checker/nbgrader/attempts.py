@@ -40,19 +40,11 @@ def several(course: Settings, assignment: str) -> list[Work]:
     """Return the attempts in the exchange of all who have more than one, if the best counts."""
     of: dict[str, list[Path]] = defaultdict(list)
     for student, _, folder in _in_exchange(course, assignment):
-        of[student].append(folder)
-    counting = {
-        student: course.counting(assignment, folders)
-        for student, folders in of.items()
-        if course.counts == "best" and len(folders) > 1 and not is_odd(student)
-    }
-    puzzle_id = ladder.ids()[assignment]
-    return [
-        Work(student, puzzle_id, paths)
-        for student, folders in counting.items()
-        for folder in folders
-        if (paths := of_assignment(folder))
-    ]
+        if course.counts == "best" and not is_odd(student):
+            of[student].append(folder)
+    many = {student: course.counting(assignment, folders) for student, folders in of.items() if len(folders) > 1}
+    every = [(student, of_assignment(folder)) for student, folders in many.items() for folder in folders]
+    return [Work(student, ladder.ids()[assignment], paths) for student, paths in every if paths]
 
 
 def _in_exchange(course: Settings, assignment: str) -> Iterator[tuple[str, str, Path]]:

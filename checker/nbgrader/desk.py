@@ -152,8 +152,7 @@ class Desk:
         grades = Grades(parent=self.app)
         grades.to = str(self.course.folder / "grades.csv")
         with self.gradebook() as book:
-            grades.export(book)
-            return [row for row in grades.rows(book) if row["assignment"] == self.assignment]
+            return [row for row in grades.export(book) if row["assignment"] == self.assignment]
 
     def handed_in(self) -> list[str]:
         """Who has a folder in `submitted/`."""

@@ -41,15 +41,15 @@ class NoGradebook(Exception):
 class Grades(ExportPlugin):
     """A line for each student and assignment. Only what is graded has a score; nbgrader's own exporter writes 0."""
 
-    def export(self, gradebook: Gradebook) -> None:
-        """Write the file that `--to` names, or grades.csv."""
-        path = Path(self.to or "grades.csv")
+    def export(self, gradebook: Gradebook) -> list[dict[str, Any]]:
+        """Write the file that `--to` names, or grades.csv. Return its rows."""
+        path, rows = Path(self.to or "grades.csv"), list(self.rows(gradebook))
         self.log.info("Exporting grades to %s", path)
         with replacing(path) as file:
             out = csv.DictWriter(file, COLUMNS, restval="")
             out.writeheader()
-            for row in self.rows(gradebook):
-                out.writerow({name: harmless(value) for name, value in row.items()})
+            out.writerows({name: harmless(value) for name, value in row.items()} for row in rows)
+        return rows
 
     def rows(self, gradebook: Gradebook) -> Iterator[dict[str, Any]]:
         """Of all students that nbgrader knows, and of those who have handed in what it has not seen."""
@@ -115,7 +115,7 @@ class Grades(ExportPlugin):
         if assignment not in _IDS:
             return True
         try:
-            then = nbformat.read(autograded / f"{assignment}.ipynb", nbformat.NO_CONVERT).cells
+            then = nbformat.v4.reads((autograded / f"{assignment}.ipynb").read_text("utf-8")).cells  # not validated
             found = chosen_in(submitted, _IDS[assignment], assignment)
         except Unresolved as problem:  # and so it was then, or it has become so
             return any(str(problem) in json.dumps(cell.get("outputs", []), ensure_ascii=False) for cell in then)

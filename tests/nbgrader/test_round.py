@@ -185,10 +185,14 @@ def test_stock_commands_agree(after: tuple[Course, str], tmp_path: Path) -> None
             assert ("no score yet" in pages[0].read_text()) == ("no score yet" in pages[1].read_text())
 
 
-def test_again_only_what_is_new_is_done(after: tuple[Course, str], tmp_path: Path) -> None:
+def test_again_only_what_is_new_is_done(
+    after: tuple[Course, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with copied(after[0].folder.parent, tmp_path / "again") as course:
         before = {path: path.stat().st_mtime_ns for path in course.folder.glob("feedback/*/*/*.html")}
-        done = typed(course, "round", ASSIGNMENT)
+        with monkeypatch.context() as patch:
+            patch.setattr("checker.grading.crew.Processes.call", None)  # no process is begun
+            done = typed(course, "round", ASSIGNMENT)
         assert "none of them now" in done.output and "Feedback:" not in done.output
         assert {path: path.stat().st_mtime_ns for path in before} == before
         course.hand_in("wrong", filled(RIGHT))
