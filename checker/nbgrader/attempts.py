@@ -48,7 +48,7 @@ def several(course: Settings, assignment: str) -> list[Work]:
 
 
 def _in_exchange(course: Settings, assignment: str) -> Iterator[tuple[str, str, Path]]:
-    """(student, time, folder) of each submission, the oldest first: a folder, never a link to somebody else's."""
+    """Yield (student, time, folder) of each submission, the oldest first: a folder, never a link to somebody else's."""
     inbound = (named(course.folder / OWN) or Path(DEFAULT)) / course.id / "inbound"
     try:
         names = os.listdir(inbound)
