@@ -33,9 +33,9 @@ def large_scores(drawn: Inputs, do: Array) -> tuple[Inputs, Array]:
 
 
 def rising_scores(drawn: Inputs, do: Array) -> tuple[Inputs, Array]:
-    """Each score is 2e4 more than the one before: what hides keys by a finite number does not hide these."""
+    """Return scores that rise to 7.8e5 whatever n_k is: a mask of -1e5 does not hide these, and CS336's -1e6 does."""
     q, k = drawn.q.copy(), drawn.k.copy()
-    q[..., 0], k[..., 0] = 2e4 / drawn.scale, np.arange(k.shape[1])
+    q[..., 0], k[..., 0] = 2e4 / drawn.scale, np.linspace(0.0, 39.0, k.shape[1])
     return replace(drawn, q=q, k=k), do
 
 
