@@ -163,4 +163,6 @@ class Launcher:
         if refused["tensor"] is None:
             return f"{program} memory that belongs to no tensor"
         of = refused["tensor"]
-        return f"{program} element {refused['first']} of {of}, counted from 0 in a memory of {sizes[of]} elements"
+        if not 0 <= refused["first"] < sizes[of]:
+            return f"{program} element {refused['first']} of {of}, counted from 0 in a memory of {sizes[of]} elements"
+        return f"{program} {of} as {refused['dtype']}, which its elements are not"

@@ -146,8 +146,13 @@ class _Memory(Memory):
         if mask.any():
             slot = int(addresses[mask].flat[0]) >> ADDRESS_BITS
             half = 1 <= slot <= len(self.tensors) and self.tensors[slot - 1].bf16
-            tensor, elements = self._translate(STORE, addresses[mask], dtype, half)
-            flat, given = tensor.values.reshape(-1), np.broadcast_to(values, addresses.shape)[mask]
+            held = self.tensors[slot - 1].values.dtype if 1 <= slot <= len(self.tensors) else dtype
+            # Triton makes a maximum of fp32 of two operations on whole numbers with the same bits.
+            known = held if not half and held.itemsize == dtype.itemsize else dtype
+            tensor, elements = self._translate(STORE, addresses[mask], known, half)
+            flat = tensor.values.reshape(-1)
+            flat = flat.view(dtype) if known is held else flat
+            given = np.broadcast_to(values, addresses.shape)[mask]
             found[mask] = flat[elements]
             if isinstance(operation, np.ufunc):
                 operation.at(flat, elements, given)
