@@ -19,7 +19,7 @@ from checker.judge.naming import ideas
 from checker.judge.notes import Note
 
 IDLE = "idle-programs"
-MOST_COMPILED = 8  # launches; of more than that, those with the largest tiles
+MOST_COMPILED = 8  # launches; of more than that, those with the largest tiles, and each kernel once
 
 
 def launch_findings(puzzle: Puzzle, evidence: Evidence, where: Locator) -> Iterator[Finding]:
@@ -81,7 +81,13 @@ def as_launched(puzzle: Puzzle, evidence: Sequence[Evidence], targets: Sequence[
             blocks = {name: value for name, value in one.form.constexprs.items() if name != "D"}
             kind = str((one.kernel, _types(one), blocks, one.options))
             largest[kind] = max(largest.get(kind, one), one, key=_bytes)
-    chosen = sorted(largest.values(), key=_bytes, reverse=True)[:MOST_COMPILED]
+    times: Counter[int] = Counter()
+    ranked: list[tuple[int, Launched]] = []  # one launch of each kernel, then a second one of each
+    for one in sorted(largest.values(), key=_bytes, reverse=True):
+        ranked.append((times[one.kernel], one))
+        times[one.kernel] += 1
+    ranked.sort(key=lambda rank: rank[0])
+    chosen = [one for _, one in ranked[: max(MOST_COMPILED, len(times))]]
     return [
         (
             one,

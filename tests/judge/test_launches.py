@@ -78,6 +78,8 @@ def test_of_each_kernel_and_type_the_largest_tiles_are_compiled() -> None:
     assert compiled(launched(-1, 16, 64), launched(0, 16, 64, "i32"), launched(9, 16, 64)) == []  # a runner may lie
     many = compiled(*(launched(0, 16, side) for side in range(1, 20)))
     assert [side for _, _, side, _ in many] == [*range(19, 19 - MOST_COMPILED, -1)]
+    two = compiled(*(launched(0, 16, side) for side in range(2, 20)), launched(1, 16, 1))
+    assert len(two) == MOST_COMPILED and {name for name, *_ in two} == {*KERNELS[:2]}
 
 
 def test_only_these_kernels_are_counted() -> None:
