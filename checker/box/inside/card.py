@@ -8,6 +8,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 
 import torch
 import triton
@@ -33,6 +34,17 @@ _DRIVER = SimpleNamespace(
     get_current_target=lambda: SimpleNamespace(backend="cuda", arch=90, warp_size=32),
     get_current_device=lambda: 0,
     get_current_stream=lambda *_: 0,
+    utils=SimpleNamespace(
+        get_device_properties=lambda *_: {
+            "multiprocessor_count": _PROPERTIES.multi_processor_count,
+            "max_num_regs": _PROPERTIES.regs_per_multiprocessor,
+            "max_shared_mem": _PROPERTIES.shared_memory_per_block_optin,
+            "warpSize": _PROPERTIES.warp_size,
+            "sm_clock_rate": 1_980_000,
+            "mem_clock_rate": 2_619_000,
+            "mem_bus_width": 5120,
+        }
+    ),
 )
 # What a tensor says of itself.
 _ANSWERS: dict[Any, Any] = {
@@ -41,8 +53,15 @@ _ANSWERS: dict[Any, Any] = {
 }
 
 
+def _itself(function: Any = None, *_: Any, **__: Any) -> Any:
+    """Return the function that is to be compiled, or what does that as a decorator."""
+    return function if callable(function) else _itself
+
+
 def pretend() -> None:
-    """Answer for the card, for the life of this process."""
+    """Answer for the card, for the life of this process; what compiles or measures functions does nothing."""
+    torch.compile = torch.jit.script = _itself  # type: ignore[assignment]
+    triton.testing.perf_report = triton.testing.Benchmark = MagicMock()
     triton.runtime.driver.set_active(_DRIVER)
     torch.cuda.is_available = lambda: True
     torch.cuda.device = lambda *_: nullcontext()  # type: ignore[assignment,misc]  # there is only one
