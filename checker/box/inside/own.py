@@ -3,8 +3,9 @@
 The functions are told that their tensors lie on a GPU. Nothing is kept from the file but what limits and the
 system-call filter keep from it: it is for practice alone.
 
-What is asked is told next to the launch: `function`, an expression; `call`, what it is called with; and `layout`, the
-axes of its tensors: sequence (b), head (h), row (n) and dimension (d), with all heads of all sequences on b without h.
+What is asked is told beside the launch: `function`, an expression; `call`, what it is called with; `layout`, the axes
+of its tensors: sequence (b), head (h), row (n) and dimension (d), with all heads of all sequences on b without h; and
+`folder`, where the file is, for what it imports.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from checker.box.protocol.launch import Launch, TensorArgument
 from checker.box.protocol.records import FILLS, STORE, Record, table
 from checker.box.protocol.results import MARKS
 
-FUNCTION, CALL, LAYOUT = "function", "call", "layout"
+FUNCTION, CALL, LAYOUT, FOLDER = "function", "call", "layout", "folder"
 _EMPTY = pytorch.words("empty empty_like empty_strided new_empty new_empty_strided")
 _BITS = {torch.float32: torch.int32, torch.float16: torch.int16, torch.bfloat16: torch.int16}
 
@@ -47,6 +48,7 @@ def rehearse() -> None:
 def serve(header: dict[str, Any], buffers: list[memoryview], number: int) -> None:
     """Run the pass of that `number`: of each launch the programs in order, or in the second pass in another one."""
     state.shuffled = bool(number)
+    sys.path += filter(None, {launch["asked"][FOLDER] for launch in header["launches"]})
     functions.serve(header, buffers, number, sys.modules[__name__])
 
 
@@ -60,8 +62,10 @@ def load_kernels(path: str, source: str, names: Iterable[str]) -> dict[str, Any]
     kernels = kernels_of(tree)
     definitions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     running.loops = reached.mark(definitions)
-    for number, node in enumerate(kernels):
-        state.kernels[node.name] = number, rewritten(node)
+    numbers = [*dict.fromkeys(node.name for node in kernels)]
+    for node in kernels:
+        first = min(decorator.lineno for decorator in node.decorator_list)
+        state.kernels[first] = numbers.index(node.name), rewritten(node)
     space = {"__name__": "submission", "__file__": path, reached.NAME: running.enter, reached.COUNTED: running.counted}
     state.namespace = space
     with _modes():

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Callable, Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 from checker.box.inside import accesses, bfloat16, interpreter, language, launching
 from checker.box.inside.launching import OPTIONS, Launcher
 from checker.box.inside.memory import ADDRESS_BITS, BoxTensor, Memory
+from checker.box.protocol.launch import CONFIGURATIONS
 from checker.box.protocol.records import IN_DOT, IN_LOOP, IN_SUM, LOAD, LOSS, STORE, Record
 
 _WAYS = {"FADD": np.add, "ADD": np.add, "MAX": np.maximum, "MIN": np.minimum, "UMAX": np.maximum, "UMIN": np.minimum}
@@ -33,7 +35,7 @@ class State:
 
     def __init__(self) -> None:
         self.namespace: dict[str, Any] = {}  # the file's
-        self.kernels: dict[str, tuple[int, ast.FunctionDef]] = {}  # number and rewritten definition, by name
+        self.kernels: dict[int, tuple[int, ast.FunctionDef]] = {}  # number and rewritten definition, by first line
         self.path = ""
         self.loaded = False  # whether the file has run to its end
         self.shuffled = False  # whether programs run in another order
@@ -70,14 +72,17 @@ def jit(fn: Any = None, **_: Any) -> Any:
     """`triton.jit`, with or without arguments: a kernel of the file can be launched; others are as Triton has them."""
     if fn is None:
         return jit
-    function = of_triton.InterpretedFunction(fn)
-    return Kernel(fn.__name__, *state.kernels[fn.__name__], function) if fn.__name__ in state.kernels else function
+    function, code = of_triton.InterpretedFunction(fn), getattr(fn, "__code__", None)
+    if code is None or code.co_filename != state.path or code.co_firstlineno not in state.kernels:
+        return function
+    return Kernel(fn.__name__, *state.kernels[code.co_firstlineno], function)
 
 
 def autotune(configs: Any = (), *_: Any, **__: Any) -> Callable[[Kernel], Kernel]:
     """`triton.autotune`: the first configuration, whatever it is."""
 
     def chosen(kernel: Kernel) -> Kernel:
+        kernel.configurations = len(configs)
         for config in configs[:1]:
             options = {name: getattr(config, name, None) for name in OPTIONS}
             kernel.prepared = getattr(config, "pre_hook", None)
@@ -167,6 +172,28 @@ class _Memory(Memory):
         return found
 
 
+class _Compiled:
+    """A kernel that `warmup` has compiled, with constants: what it needs of a GPU is little, and it can be launched."""
+
+    n_regs, n_spills, metadata = 32, 0, SimpleNamespace(shared=0, num_warps=4)
+
+    def __init__(self, kernel: Kernel, known: Mapping[str, Any]):
+        self.kernel = kernel
+        self.constants = {name: value for name, value in known.items() if name not in kernel.signature.parameters}
+        self.constants |= {name: known[name] for name in kernel.constexprs & known.keys()}
+
+    def _init_handles(self) -> None:
+        pass
+
+    def __getitem__(self, grid: Any) -> Any:
+        def launch(*given: Any) -> None:
+            every = self.kernel.signature.parameters
+            names = every if len(given) == len(every) else [name for name in every if name not in self.constants]
+            self.kernel[grid](**{**self.constants, **dict(zip(names, given, strict=True))})
+
+        return launch
+
+
 class Kernel(Launcher):
     """A kernel of the file."""
 
@@ -177,12 +204,21 @@ class Kernel(Launcher):
         self.definition = definition
         self.defaults: dict[str, Any] = {}
         self.prepared: Callable[[dict[str, Any]], Any] | None = None  # what a configuration does before a launch
+        self.configurations = 0  # of its autotuner
         self.computed: dict[str, Callable[[Mapping[str, Any]], Any]] = {}
         self.fn = kernel.fn
 
     def __call__(self, *given: Any, **named: Any) -> Any:
         """As another kernel calls it."""
         return self.kernel(*given, **named)
+
+    def run(self, *given: Any, grid: Any, **named: Any) -> None:
+        """As `kernel[grid]`."""
+        self._launch(grid, given, named)
+
+    def warmup(self, *given: Any, grid: Any = None, **named: Any) -> _Compiled:
+        """As if it was compiled."""
+        return _Compiled(self, {**self.defaults, **named, **dict(zip(self.signature.parameters, given, strict=False))})
 
     def _launch(self, grid: Any, given: tuple[Any, ...], named: dict[str, Any]) -> None:
         named = {**self.defaults, **named}
@@ -240,7 +276,8 @@ class Kernel(Launcher):
     def _note(self, tensors: list[BoxTensor], bound: dict[str, Any], options: dict[str, Any]) -> None:
         told = {n: (bool | int | float) if n in self.constexprs else (torch.Tensor | bool | int | float) for n in bound}
         if all(isinstance(value, told[name]) for name, value in bound.items()):  # others no compiler is told of
-            super()._note(tensors, bound, {name: value for name, value in options.items() if value is not None})
+            known = {name: value for name, value in options.items() if value is not None}
+            super()._note(tensors, bound, known | ({CONFIGURATIONS: n} if (n := self.configurations) > 1 else {}))
 
     def _done(self, memory: Memory, given: Mapping[str, torch.Tensor]) -> None:
         state.poisoned = state.poisoned or memory.poisoned

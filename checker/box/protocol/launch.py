@@ -14,6 +14,7 @@ from checker.box.protocol.records import OPERATION
 
 SMALL = 1 << 30  # bytes; a launch of less fits into every GPU, and a runner that says otherwise is not believed
 CONSTEXPR = "constexpr"
+CONFIGURATIONS = "configurations"  # among the options of a launch: how many an autotuner has
 GIVEN = "__given__"  # what a name is given is the result of this: called with the name and its own value
 DIVISOR = 16  # Triton notes which integers are multiples of it
 _POINTERS = {"float32": "*fp32", "float16": "*fp16", "bfloat16": "*bf16", "int32": "*i32", "int64": "*i64"}
