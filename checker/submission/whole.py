@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from checker.box.protocol.kernels import is_kernel, kernels_of
+from checker.box.protocol.kernels import is_kernel, kernels_of, statements
 from checker.course.claims import Claims
 from checker.course.status import Misuse
 from checker.submission.language import TRITON
@@ -33,6 +33,8 @@ MEANING = {name: meaning for meaning, names in NAMES.items() for name in names.s
 KNOWN = "attention", "flash_attention", "softmax"  # names of which one is enough
 CUTTING = {"min", "max", "minimum", "maximum", "clamp"}
 LARGEST_TILE, LARGEST, MOST_COMPARED = 256, 9000, 6  # of numbers that something may be compared with
+# Names of what is not meant: tests, references, parts.
+OTHERS = re.compile(r"^_*(test|bench|check|main|plot|profile|get)|naive|reference|_ref\b|torch", re.IGNORECASE)
 LIKELY = re.compile(r"attn|attention|softmax", re.IGNORECASE)
 
 
@@ -60,7 +62,7 @@ class Whole:
         """The text of what a compiler needs: kernels, constants, and what of Triton is imported; each at its line."""
         lines = self.source.split("\n")
         kept = [""] * len(lines)
-        for node in self.module.body:
+        for node in statements(self.module.body):
             if isinstance(node, ast.Import | ast.ImportFrom):
                 names = [getattr(node, "module", None) or "", *(alias.name for alias in node.names)]
                 wanted = any(name.partition(".")[0] == "triton" for name in names)
@@ -71,13 +73,33 @@ class Whole:
         for kernel in self.kernels.values():
             last = kernel.end_lineno or kernel.lineno
             kept[kernel.decorator_list[-1].lineno - 1] = TRITON.decorator
-            kept[kernel.lineno - 1 : last] = lines[kernel.lineno - 1 : last]
+            kept[kernel.lineno - 1 : last] = [line[kernel.col_offset :] for line in lines[kernel.lineno - 1 : last]]
         return "\n".join(kept) + "\n"
 
     def around(self, line: int | None) -> ast.FunctionDef | None:
         """The kernel that a line is in."""
         inside = (k for k in self.kernels.values() if k.lineno <= (line or 0) <= (k.end_lineno or 0))
         return next(inside, None)
+
+    @cached_property
+    def refusals(self) -> dict[int, str]:
+        """What an author refuses, by each line of an assert or a raise."""
+        found: dict[int, str] = {}
+        for node in ast.walk(self.module):
+            static = isinstance(node, ast.Expr) and ast.unparse(node).startswith(("tl.static_assert", "static_assert"))
+            if isinstance(node, ast.Assert | ast.Raise) or static:
+                assert isinstance(node, ast.stmt)
+                said = " ".join(self.source.split("\n")[node.lineno - 1].split())
+                found |= dict.fromkeys(range(node.lineno, (node.end_lineno or node.lineno) + 1), said)
+        return found
+
+    @cached_property
+    def stub(self) -> bool:
+        """Whether every backward pass of the file is empty."""
+        functions = (node for node in ast.walk(self.module) if isinstance(node, ast.FunctionDef))
+        body = [statement for node in functions if node.name == "backward" for statement in node.body]
+        computed = [one for one in body if not isinstance(one, ast.Raise) and _names(one)]
+        return bool(body) and not computed
 
     @cached_property
     def compared(self) -> tuple[int, ...]:
@@ -143,10 +165,48 @@ def whole(submission: Submission, claims: Claims) -> Whole:
         raise Misuse(f"Nothing in {submission.name or 'the cells'} is called {name}.")
     function = claims.function or _found(module, submission.name or "the cells")
     call = _checked(claims.call) if claims.call else _call(module, function)
+    if tests := _tests(module, function):
+        source = blanked(source, tests)
+        module = ast.parse(source)
     made = Whole(source, module, function, call)
     if not ({"q", "k", "v"} <= made.given or "x" in made.given):
         raise Misuse(f"{function}({call}) gets neither q, k and v nor x. Say with --as what it is called with.")
     return made
+
+
+def _tests(module: ast.Module, function: str) -> list[ast.stmt]:
+    """Return the statements at the top that call what launches a kernel, and those that need what came of it."""
+    launching, defines = _launching(module), (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
+    found: list[ast.stmt] = []
+    lost: set[str] = set()
+    for node in module.body:
+        if isinstance(node, defines) or any(isinstance(one, defines) for one in ast.walk(node)):
+            continue
+        calls = [one.func for one in ast.walk(node) if isinstance(one, ast.Call)]
+        used = {one.id for call in calls for one in ast.walk(call) if isinstance(one, ast.Name)} & launching
+        made = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        if function.partition(".")[0] not in made and (used or _names(node) & lost):
+            found.append(node)
+            lost |= made
+    return found
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)}
+
+
+def _launching(module: ast.Module) -> set[str]:
+    """Return the names of what launches a kernel at the end, the kernels among them."""
+    uses: dict[str, set[str]] = {}
+    for node in statements(module.body):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            uses[node.name] = _names(node)
+        elif isinstance(node, ast.Assign):
+            uses |= {t.id: _names(node.value) for t in node.targets if isinstance(t, ast.Name)}
+    found = {kernel.name for kernel in kernels_of(module)}
+    while more := {name for name, names in uses.items() if names & found} - found:
+        found |= more
+    return found
 
 
 def _defined(cell: str) -> str:
@@ -159,26 +219,42 @@ def _defined(cell: str) -> str:
         elif isinstance(node, ast.Assign | ast.AnnAssign):
             kept = _is_constant(node.value) or isinstance(node.value, ast.Name | ast.Attribute | ast.Lambda | ast.List)
         else:
-            kept = isinstance(node, ast.Import | ast.FunctionDef | ast.ClassDef)
+            kept = isinstance(node, ast.Import | ast.FunctionDef | ast.ClassDef) or _defines(node)
         others += [] if kept else [node]
     return blanked(plain, others)
 
 
+def _defines(node: ast.stmt) -> bool:
+    """Whether it is an `if` or a `try` around definitions, and no program's main part."""
+    return (
+        isinstance(node, ast.If | ast.Try)
+        and "__main__" not in ast.unparse(node)
+        and any(isinstance(one, ast.Import | ast.ImportFrom | ast.FunctionDef) for one in statements([node]))
+    )
+
+
 def _found(module: ast.Module, name: str) -> str:
     """The function that is meant, if that is plain."""
-    functions = [node.name for node in module.body if isinstance(node, ast.FunctionDef) and not is_kernel(node)]
+    every = list(statements(module.body))
+    functions = [node.name for node in every if isinstance(node, ast.FunctionDef) and not is_kernel(node)]
     functions += [
         target.id
-        for node in module.body
+        for node in every
         if isinstance(node, ast.Assign)
         for target in node.targets
         if isinstance(target, ast.Name)
     ]
     classes = [
         f"{node.name}.apply"
-        for node in module.body
+        for node in every
         if isinstance(node, ast.ClassDef) and any("Function" in ast.unparse(base) for base in node.bases)
     ]
+    launching = _launching(module)
+    kept = [
+        [one for one in of if one.partition(".")[0] in launching and not OTHERS.search(one)]
+        for of in (functions, classes)
+    ]
+    functions, classes = kept if any(kept) else (functions, classes)
     for choice in (
         [one for one in functions if one in KNOWN],
         classes,
@@ -194,7 +270,7 @@ def _found(module: ast.Module, name: str) -> str:
 def _parameters(module: ast.Module, function: str) -> tuple[ast.arguments | None, bool]:
     """The parameters of a function, and whether they can be named: those of `apply` cannot."""
     owner, _, method = function.partition(".")
-    for node in module.body:
+    for node in statements(module.body):
         if isinstance(node, ast.FunctionDef) and node.name == function:
             return node.args, True
         if isinstance(node, ast.ClassDef) and node.name == owner and method == "apply":
@@ -214,12 +290,13 @@ def _call(module: ast.Module, function: str) -> str:
         raise Misuse(f"What {function} is called with is not to be seen: say it with --as, such as --as 'q, k, v'.")
     positional = [*known.posonlyargs, *known.args]
     defaults = dict(zip([one.arg for one in positional][::-1], known.defaults[::-1], strict=False))
-    given: list[str] = []
+    given, pending = list[str](), list[str]()  # pending: defaults that only count if something comes after them
     skipped = False
     for one in positional:
         meaning = MEANING.get(one.arg.lower(), "x" if len(positional) == 1 else "")
         if meaning:
-            given.append(f"{one.arg}={meaning}" if skipped else meaning)
+            given += [*pending, f"{one.arg}={meaning}" if skipped else meaning]
+            pending.clear()
         elif one.arg not in defaults:
             raise Misuse(
                 f"{function} has a parameter {one.arg}, of which its name does not say what it is. Say with --as what "
@@ -228,7 +305,7 @@ def _call(module: ast.Module, function: str) -> str:
         elif named:
             skipped = True
         else:
-            given.append(ast.unparse(defaults[one.arg]))
+            pending.append(ast.unparse(defaults[one.arg]))
     for one, default in zip(known.kwonlyargs, known.kw_defaults, strict=True):
         if one.arg.lower() in MEANING:
             given.append(f"{one.arg}={MEANING[one.arg.lower()]}")
