@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 TYPES = ("fp32", "fp16", "bf16")
 LAYOUTS = ("bhnd", "bnhd", "bnd")
-HEAD_DIMS = (16, 32, 64)
+HEAD_DIMS = (16, 32, 64, 80, 128)
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,9 @@ class Claims:
             yield "more keys than queries, or fewer"
         if self.dense:
             yield "inputs that are not contiguous"
+        if not softmax:
+            dims = [str(d) for d in sorted(self.head_dims)]
+            yield f"head dimensions other than {' and '.join(filter(None, (', '.join(dims[:-1]), dims[-1])))}"
         yield from (one for one in TYPES if one not in self.types)
         if self.causal and not softmax:
             yield "full attention"

@@ -16,7 +16,7 @@ class ExitStatus(IntEnum):
     REFUSED = 1
     MISUSED = 2
     FAULT = 3
-    NOT_STARTED = 4
+    NOT_STARTED = 4  # or nothing of a whole file could be judged
     INTERRUPTED = 130
 
 

@@ -18,6 +18,7 @@ class Status(str, Enum):
     INVALID = "invalid"
     FORBIDDEN = "forbidden"
     NOT_STARTED = "not-started"
+    NOT_JUDGED = "not-judged"
     DOES_NOT_COMPILE = "does-not-compile"
     OUTPUT_FLOOD = "output-flood"
     OUT_OF_MEMORY = "out-of-memory"
@@ -44,7 +45,7 @@ class Status(str, Enum):
 SCORES_NOTHING = frozenset(
     {
         *(Status.CHECKER_FAULT, Status.TOO_BUSY, Status.MISUSED, Status.INVALID, Status.FORBIDDEN, Status.NOT_STARTED),
-        *(Status.DOES_NOT_COMPILE, Status.OUTPUT_FLOOD, Status.MALFORMED_OUTPUT),
+        *(Status.NOT_JUDGED, Status.DOES_NOT_COMPILE, Status.OUTPUT_FLOOD, Status.MALFORMED_OUTPUT),
     }
 )
 
@@ -324,5 +325,6 @@ class Verdict:
             Status.TOO_BUSY: ExitStatus.FAULT,
             Status.MISUSED: ExitStatus.MISUSED,
             Status.NOT_STARTED: ExitStatus.NOT_STARTED,
+            Status.NOT_JUDGED: ExitStatus.NOT_STARTED,
         }
         return special.get(self.status, ExitStatus.REFUSED)

@@ -37,6 +37,7 @@ PLAIN_WORDS = {
     Status.INVALID: "cannot be read",
     Status.FORBIDDEN: "uses something that this course does not allow",
     Status.NOT_STARTED: "not started",
+    Status.NOT_JUDGED: "nothing was judged",
     Status.DOES_NOT_COMPILE: "does not compile for a GPU",
     Status.OUTPUT_FLOOD: "printed too much",
     Status.OUT_OF_MEMORY: "out of memory",
@@ -57,7 +58,7 @@ PLAIN_WORDS = {
 
 def sign(status: Status) -> str:
     """One character for how it ended."""
-    ours = dict.fromkeys((Status.CHECKER_FAULT, Status.TOO_BUSY, Status.MISUSED), "!")
+    ours = dict.fromkeys((Status.CHECKER_FAULT, Status.TOO_BUSY, Status.MISUSED, Status.NOT_JUDGED), "!")
     special = {Status.ACCEPTED: "✓", Status.NOT_STARTED: "○"} | ours
     return special.get(status, "✗")
 
