@@ -14,7 +14,7 @@ import numpy as np
 from checker import catalog
 from checker.catalog.attention.pytorch.autograd_mistakes import IN_AUTOGRAD
 from checker.catalog.numbers import BF16, as_type
-from checker.catalog.own.task import Task, translated, unlimited
+from checker.catalog.own.task import Task, rounded_up, translated, unlimited
 from checker.catalog.softmax import reference
 from checker.catalog.softmax.cases import hard_rows, stacked
 from checker.course.case import Array, Axis, AxisKind, Case, Outputs, Tensor, asked_besides, numbered
@@ -77,7 +77,7 @@ def family(case: Case, block: int) -> Case:
     return replace(case, tensors=tensors, scalars={**strides, **sizes}, constexprs=blocks)
 
 
-def _case(title: str, proves: str, x: Array, claims: Claims, kind: str = "fp32", gap: int = 0) -> Case:
+def _case(title: str, proves: str, x: Array, claims: Claims, kind: str = "", gap: int = 0) -> Case:
     kind = kind if kind in claims.types else claims.types[0]
     values = as_type(x, _TYPES[kind])
     count, n = values.shape
@@ -106,11 +106,11 @@ def _basic(draw: Draw, claims: Claims) -> Iterator[Case]:
 
     length = "values" if claims.whole_tiles else "any-length"
     yield _case("whole blocks", "values", rows(3, 128), claims)
-    yield _case("a tail", length, rows(4, 77), claims)
+    yield _case("more rows" if claims.whole_tiles else "a tail", length, rows(4, 77), claims)
     yield _case("large numbers", "values", rows(2, 200) + 500.0, claims)
     low = rows(2, 200) - 500.0
     yield _case("numbers far below 0", "values", low, claims)
-    columns, offset = 384 if claims.whole_tiles else 193, 1e4 if "fp32" in claims.types else 200.0
+    columns, offset = 384 if claims.whole_tiles else 193, 1e4 if claims.types[0] == "fp32" else 200.0
     every = stacked(hard_rows(random, columns, 64, offset))
     yield _case("every kind of row", "values", every, claims)
     if not claims.dense:
@@ -126,7 +126,7 @@ def _others(draw: Draw, claims: Claims, compared: tuple[int, ...]) -> Iterator[C
     yield _case("rows that begin with -inf", "values", empty, claims)
     if "fp32" in claims.types:  # others do not hold such numbers
         low = np.stack([np.linspace(-2e5, -1.9e5, 384), np.linspace(-3e10, -2e10, 384)])
-        yield _case("rows far below 0", "values", low, claims)
+        yield _case("rows far below 0", "values", low, claims, "fp32")
     yield replace(_case("one call after another", "values", random.normal(0.0, 2.0, (4, 384)), claims), in_a_row=2)
     yield _case(
         "very many rows", "values", random.normal(0.0, 2.0, (5000, 3 if not claims.whole_tiles else 128)), claims
@@ -148,6 +148,22 @@ def _others(draw: Draw, claims: Claims, compared: tuple[int, ...]) -> Iterator[C
             allowed = known.issuperset(made.proves) and not claims.whole_tiles and kind in claims.types
             if allowed and not (claims.dense and "strides" in made.asks) and made.tensors["x"].values.size <= LARGEST:
                 yield made
+
+
+def first_call(claims: Claims) -> Case:
+    """Return a call with whole blocks."""
+    return replace(next(_basic(Draw("own-softmax"), claims)), id=0)
+
+
+def of_blocks(claims: Claims, blocks: Sequence[int]) -> Iterator[Case]:
+    """Yield rows of two blocks that begin with a block of -inf and one more, or of a low number."""
+    random = Draw("own-softmax").case("blocks")
+    for block in blocks:
+        for low in (-np.inf, -1e4):
+            x = random.normal(0.0, 2.0, (2, 2 * block))
+            x[1, : block + 1] = low
+            if rounded_up(2 * block, claims) == 2 * block:
+                yield _case("rows that begin with a block of one number", "values", x, claims)
 
 
 def _as_called(case: Case) -> Case:
