@@ -71,7 +71,7 @@ friendly = || { status=$$?; test $$status -eq 4 || exit $$status; }
 # A page of a refused kernel is what was asked for, too.
 drawn = || { status=$$?; test $$status -eq 4 || test $$status -eq 1 || exit $$status; }
 
-.PHONY: help ready check watch hint predict progress reset lab torch step own trace bench compiled train doctor clean needs-check needs-lab needs-torch
+.PHONY: help ready check watch hint predict progress reset lab torch step own trace bench compiled train verify doctor clean needs-check needs-lab needs-torch
 
 help: ## this list
 	@{ grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/'; \
@@ -106,8 +106,10 @@ torch: $(call layer,torch) ## PyTorch, for the puzzles that are written in it
 step: $(call layer,check) ## step through your kernel of PUZZLE=p6, line by line (PROGRAM=1, SIZE="words of a launch's name")
 	@$(checker) step $(call argument,PUZZLE) $(call option,--file,FILE) $(call option,--program,PROGRAM) $(call option,--size,SIZE) $(drawn)
 
-own: $(call layer,check) $(call layer,torch) ## check your own softmax or attention, FILE=my_attention.py, whatever its signature
-	@$(checker) own $(call argument,FILE)
+verify: $(call layer,check) $(call layer,torch) ## check a softmax or an attention of your own, FILE=my_attention.py
+	@$(checker) verify $(call argument,FILE)
+
+own: verify
 
 trace: $(call layer,check) ## draw which tiles PUZZLE=p5 loads and stores, in which order
 	@$(checker) trace $(call argument,PUZZLE) $(call option,--file,FILE) $(drawn)
@@ -160,7 +162,8 @@ locked = .venv/bin/python -m pip install -q --disable-pip-version-check --requir
 	@echo "Installing PyTorch into .venv: $(torch_size). This happens once."
 	@# A CPU build, if pip knows a place that has one: it goes for the same version, and is a tenth of the size.
 	@.venv/bin/python -m pip install -q --disable-pip-version-check "torch==$$(sed -n 's/^torch==//p' constraints.txt)+cpu" 2>/dev/null || :
-	@.venv/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt torch
+	@# And what files from elsewhere often import beside it.
+	@.venv/bin/python -m pip install -q --disable-pip-version-check -c constraints.txt torch einops 'jaxtyping; python_version >= "3.11"'
 	@touch $@
 
 .venv/.layer-lab: locks/lab.txt .venv/.layer-check

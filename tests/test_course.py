@@ -336,13 +336,13 @@ def test_the_box_imports_no_other_room() -> None:
                 assert {name.split(".")[0] for name in names} <= BEHIND_THE_WALL, f"{path.name} imports {names}"
 
 
-def test_neither_files_nor_rooms_import_each_other_in_a_circle() -> None:
-    """An import inside a function counts, and so does one for types alone."""
+@cache
+def imported() -> dict[str, set[str]]:
+    """The modules of the checker that each of them imports, also inside a function, or for types alone."""
     modules = {}
     for path in {*(ROOT / "checker").rglob("*.py")} - {*(ROOT / "checker" / "learner" / "stubs").glob("*.py")}:
         modules[".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")] = path
     files: dict[str, set[str]] = {}
-    rooms: dict[str, set[str]] = {}
     for name, path in modules.items():
         found = set()
         for node in ast.walk(ast.parse(path.read_text())):
@@ -353,8 +353,26 @@ def test_neither_files_nor_rooms_import_each_other_in_a_circle() -> None:
             elif isinstance(node, ast.Import):
                 found |= {one.name for one in node.names}
         files[name] = found & modules.keys() - {name}
-        room, *others = (".".join(one.split(".")[:2]) for one in (name, *files[name]))
-        rooms.setdefault(room, set()).update(others)
+    return files
+
+
+def test_neither_files_nor_rooms_import_each_other_in_a_circle() -> None:
+    rooms: dict[str, set[str]] = {}
+    for name, others in imported().items():
+        room = ".".join(name.split(".")[:2])
+        rooms.setdefault(room, set()).update(".".join(one.split(".")[:2]) for one in others)
         rooms[room].discard(room)
-    for graph in (files, rooms):
+    for graph in (imported(), rooms):
         TopologicalSorter(graph).prepare()
+
+
+WHOLE_FILES = re.compile(r"checker\.(check\.own|catalog\.own(\..*)?|box\.inside\.own\w*)")
+BELOW = {"course", "check", "judge", "box", "catalog", "submission", "report"}
+
+
+def test_what_judges_whole_files_is_imported_by_commands_and_notebooks_alone() -> None:
+    for name, others in imported().items():
+        if WHOLE_FILES.fullmatch(name):
+            assert {one.split(".")[1] for one in others - {"checker"}} <= BELOW, name
+        elif any(WHOLE_FILES.fullmatch(one) for one in others):
+            assert name.split(".")[1] in ("commands", "notebook"), name

@@ -27,7 +27,8 @@ SHARED = {  # by file beside this one: the verbs in it
     "rounds": ("extension", "handout", "round"),
     "learner": ("bug", "hint", "predict", "progress", "reset", "solution"),
 }
-ALONE = "check", "doctor", "grade", "grades", "init", "lab", "own", "similar", "site", "train", "watch"
+ALONE = "check", "doctor", "grade", "grades", "init", "lab", "similar", "site", "train", "verify", "watch"
+ALIASES = {"own": "verify"}
 FILE_OF = {verb: file for file, verbs in SHARED.items() for verb in verbs} | {verb: verb for verb in ALONE}
 
 
@@ -40,6 +41,7 @@ class Verbs(click.Group):
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """A verb; one that has not all it needs says so when it is called."""
+        name = ALIASES.get(name, name)
         if name not in FILE_OF:
             return None
         try:

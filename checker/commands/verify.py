@@ -1,4 +1,4 @@
-"""`python -m checker own`: the verdict on any file with a softmax or an attention of its author's own."""
+"""`python -m checker verify`, or `own`: the verdict on a file with a softmax or an attention of its author's own."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from typing import Any, NoReturn
 import click
 
 from checker.check import Terms
+from checker.check.own import own
 from checker.commands.output import write
 from checker.commands.problems import as_misuse
 from checker.course import targets
 from checker.course.claims import LAYOUTS, TYPES, Claims
 from checker.course.status import Misuse
-from checker.learner.practice import misused, own_checked
+from checker.learner.practice import fault, misused
 from checker.submission.read import Unreadable, from_file
 from checker.submission.whole import options_in
 
@@ -46,7 +47,7 @@ class Several(click.ParamType):  # type: ignore[type-arg]  # which older version
 @click.option("--as", "call", metavar="'q, k, v'", help="What it is called with: q, k, v, scale, causal; or x.")
 @click.option("--layout", type=click.Choice(LAYOUTS), help="Axes of its tensors: batch, heads, n, dimension.")
 @click.option("--types", type=Several(TYPES), help="Its types; most is asked in the first.", metavar=",".join(TYPES))
-@click.option("--head-dim", "head_dims", type=Several(), metavar="16,32,64", help="The dimensions of a head.")
+@click.option("--head-dim", "head_dims", type=Several(), metavar="16,32,64,80,128", help="The dimensions of a head.")
 @click.option("--no-half", is_flag=True, help="It takes fp32 alone.")
 @click.option("--whole-tiles", is_flag=True, help="Lengths are multiples of 128.")
 @click.option("--square", is_flag=True, help="There are as many queries as keys.")
@@ -63,15 +64,18 @@ class Several(click.ParamType):  # type: ignore[type-arg]  # which older version
 @click.option("--no-compile", is_flag=True, help="Do not compile for any GPU.")
 @click.option("--json", "json_path", metavar="PATH|-", help="Also write the verdict as JSON; `-`: to standard output.")
 @click.pass_context
-def own(context: click.Context, /, file: Path | None, **options: Any) -> NoReturn:
+def verify(context: click.Context, /, file: Path | None, **options: Any) -> NoReturn:
     """Check a softmax or an attention with a signature of its own. The file runs as it is, on this machine.
 
-    Options may also stand in its first line: `# own: --function mine --square`. Exit status as for `check`.
+    Its first line may hold options, too: `# own: --function mine --square`. Exit status: 0 right, 1 wrong, 2 misused, 3
+    the checker failed, 4 nothing could be judged.
     """
     targets_, no_compile, json_path = (options.pop(name) for name in ("targets_", "no_compile", "json_path"))
     try:
         if file is None:
-            raise Misuse("Say which file: make own FILE=my_attention.py, or python -m checker own my_attention.py.")
+            raise Misuse(
+                "Say which file: make verify FILE=my_attention.py, or python -m checker verify my_attention.py."
+            )
         with as_misuse(Unreadable):
             submission = from_file(file)
         given = {**_in_file(context, submission.text), **{name: value for name, value in options.items() if value}}
@@ -79,9 +83,11 @@ def own(context: click.Context, /, file: Path | None, **options: Any) -> NoRetur
             terms = Terms(targets=() if no_compile else targets.chosen(targets_))
         if given.pop("no_half", False):
             given["types"] = ("fp32",)
-        verdict = own_checked(submission, Claims(**given), terms)
+        verdict = own(submission, Claims(**given), terms).verdict
     except Misuse as misuse:
-        verdict = misused(str(misuse), "See python -m checker own --help.")
+        verdict = misused(str(misuse), "See python -m checker verify --help.")
+    except Exception as error:
+        verdict = fault(None, error)
     write([verdict], json_path)
     sys.exit(verdict.exit_status)
 
@@ -89,7 +95,7 @@ def own(context: click.Context, /, file: Path | None, **options: Any) -> NoRetur
 def _in_file(context: click.Context, text: str) -> dict[str, Any]:
     """Options that stand in the first line of a file. Raises Misuse."""
     try:
-        made = context.command.make_context("own", ["file", *options_in(text)])
+        made = context.command.make_context("verify", ["file", *options_in(text)])
     except click.ClickException as error:
         raise Misuse(f"In the first line: {error.format_message()}") from None
     others = ("file", "targets_", "no_compile", "json_path")

@@ -17,7 +17,6 @@ from checker.box.processes import TooLittle
 from checker.check import Outcome, Terms, believed, check, started, unreadable
 from checker.check.lent import AnotherFirst, own
 from checker.course import ladder
-from checker.course.claims import Claims
 from checker.course.clean import cleaned
 from checker.course.places import (
     INSTALLED,
@@ -82,18 +81,6 @@ def best(puzzle_id: str, found: Sequence[Candidate], terms: Terms | None) -> Out
         if outcome.verdict.accepted:
             break
     return max(outcomes, key=lambda outcome: outcome.verdict.rank)
-
-
-def own_checked(submission: Submission, claims: Claims, terms: Terms) -> Verdict:
-    """The verdict on a whole file. Raises only Misuse: our fault is a verdict."""
-    from checker.check.own import own
-
-    try:
-        return own(submission, claims, terms).verdict
-    except Misuse:
-        raise
-    except Exception as error:
-        return fault(None, error)
 
 
 def all_checked(terms: Terms | None, *, in_notebook: bool) -> tuple[list[Verdict], str]:
@@ -257,7 +244,7 @@ def fault(puzzle_id: str | None, error: Exception) -> Verdict:
         hint = "This is not your code's fault, and it costs no points."
         finding = Finding("checker-fault", Status.CHECKER_FAULT, "There is too little to check with", str(error), hint)
     else:
-        command = f"check {puzzle_id}" if puzzle_id else "own FILE"
+        command = f"check {puzzle_id}" if puzzle_id else "verify FILE"
         hint = (
             "This is not your kernel's fault, and it costs no points. Check again; if it happens again, report it "
             f"with the output of {TRACEBACK_VARIABLE}=1 python -m checker {command}."

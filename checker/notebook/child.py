@@ -22,6 +22,7 @@ from checker import catalog
 from checker.bench import run, table
 from checker.bench.result import Result
 from checker.check import Terms, check
+from checker.check.own import own
 from checker.compiled import command as compiling
 from checker.course import ladder, targets
 from checker.course.claims import Claims
@@ -32,7 +33,7 @@ from checker.course.puzzle import Kernel
 from checker.course.status import Misuse
 from checker.course.verdict import Verdict
 from checker.learner import predict
-from checker.learner.practice import all_checked, best, fault, for_learner, held_back, misused, own_checked
+from checker.learner.practice import all_checked, best, fault, for_learner, held_back, misused
 from checker.learner.progress import opened
 from checker.notebook.cells import SESSION, VALIDATING, links_to, not_run
 from checker.notebook.words import of_verdict
@@ -70,9 +71,11 @@ def _own(cells: list[str], claims: dict[str, Any]) -> dict[str, Any]:
         return _shown(misused(f"own() knows no {min(strange)}."))
     try:
         known: dict[str, Any] = {name: tuple(x) if isinstance(x, list) else x for name, x in claims.items()}
-        return _shown(own_checked(submission_of(cells), Claims(**known), Terms()))
+        return _shown(own(submission_of(cells), Claims(**known), Terms()).verdict)
     except Misuse as problem:
         return _shown(misused(str(problem)))
+    except Exception as error:
+        return _shown(fault(None, error))
 
 
 def _all(device: str) -> dict[str, Any]:

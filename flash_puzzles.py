@@ -1,0 +1,5 @@
+"""What tests of other projects import: `from flash_puzzles import verify_attention, verify_softmax`."""
+
+from checker.commands.verified import Verified, verify_attention, verify_softmax
+
+__all__ = ["Verified", "verify_attention", "verify_softmax"]
