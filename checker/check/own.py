@@ -338,16 +338,15 @@ class _Own:
         of = [e.case for e in evidence if e.result and e.result.error and e.result.error.type == "OutsideMemory"]
         if not of:
             return ()
-        layouts, tails = {"any-layout", "strides"}, {"any-length"}
-        right = {one.case.id: one.case for one in evidence if _is_right(one.case, one.result, task.expected)}
-        asks = {one.case.id: {*one.case.asks, *one.case.proves} for one in evidence}
-        if all(asks[case.id] & layouts for case in of):
-            return OTHER_STRIDES if all(id in right for id in asks if not asks[id] & layouts) else ()
-        alone = any(asks[case.id].isdisjoint({"heads", "shared-heads"}) for case in of)
-        whole = any(case.title.startswith("whole") for case in right.values())
-        # Where as many queries as keys are right, one of both lengths is taken for the other.
-        square = any(asks[id] & tails and case.title.startswith("as many") for id, case in right.items())
-        return PAST_THE_END if all(asks[case.id] & tails for case in of) and alone and whole and not square else ()
+        right = [one.case for one in evidence if _is_right(one.case, one.result, task.expected)]
+        asks = [{*case.asks, *case.proves} for case in of]
+        widths = {case.tensors["q"].values.shape[-1] for case in right if "q" in case.tensors}
+        if all({"any-layout", "strides"} & one for one in asks):
+            other = any("q" in case.tensors and case.tensors["q"].values.shape[-1] not in widths for case in of)
+            return () if other else OTHER_STRIDES
+        alone = any({"heads", "shared-heads"}.isdisjoint(one) for one in asks)
+        whole = any(case.title.startswith("whole") for case in right)
+        return PAST_THE_END if all("any-length" in one for one in asks) and alone and whole else ()
 
     def _likely(
         self, task: Task, known: Sequence[Misconception], evidence: Sequence[Evidence]

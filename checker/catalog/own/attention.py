@@ -173,8 +173,6 @@ class _Maker:
             yield self.case("two heads" if claims.whole_tiles else "a tail of both", tail, (1, 2, 37, 75))
             yield self.case("whole tiles", what, (1, 1, 128, 128))
             yield self.case("every kind of score", what, (1, 1, 40, 83), hard=not back)
-            if not claims.whole_tiles:
-                yield self.case("as many queries as keys", tail, (1, 1, 75, 75))
         if self.given.causal or claims.causal:
             yield self.case("whole tiles", "causal", (1, 1, 128, 128), causal=True)
             yield self.case("as many queries as keys", ("causal", tail), (1, 1, 75, 75), causal=True)

@@ -1,4 +1,4 @@
-# own: --function flash_attn_func --as "q, k, v, causal, scale" --layout bnhd
+# own: --function flash_attn_func --as "q, k, v, causal, scale" --layout bnhd --head-dim 16,32,64,128
 import math
 
 import torch
