@@ -175,7 +175,7 @@ class _Memory(Memory):
 class _Compiled:
     """A kernel that `warmup` has compiled, with constants: what it needs of a GPU is little, and it can be launched."""
 
-    n_regs, n_spills, metadata = 32, 0, SimpleNamespace(shared=0, num_warps=4)
+    n_regs, n_spills, metadata = 32, 0, SimpleNamespace(shared=4096, num_warps=4)
 
     def __init__(self, kernel: Kernel, known: Mapping[str, Any]):
         self.kernel = kernel
