@@ -31,7 +31,7 @@ class Verified:
         return self
 
 
-def verify_attention(function: Callable[..., Any] | str | Path, call: str = "", **options: Any) -> Verified:
+def verify_attention(function: Callable[..., Any] | str | Path, call: str = "", /, **options: Any) -> Verified:
     """Verify an attention: a function, a class's `apply`, or a file.
 
     Its whole file runs, as with `python -m checker verify`. `call`: with what it is called, such as "q, k, v, causal".
@@ -39,8 +39,8 @@ def verify_attention(function: Callable[..., Any] | str | Path, call: str = "", 
     compiled if there are `targets`. Raises TypeError for an option of another type.
     """
     if not isinstance(function, str | Path):
-        owner = getattr(function, "__self__", None)
-        inner = owner if isinstance(owner, type) else inspect.unwrap(function)
+        owner: Any = getattr(function, "__self__", None)
+        inner: Any = owner if isinstance(owner, type) else inspect.unwrap(function)
         options = {"function": f"{inner.__name__}.apply" if inner is owner else inner.__name__, **options}
         function = inspect.getsourcefile(inner) or ""
     command = [

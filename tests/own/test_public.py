@@ -86,6 +86,9 @@ WARMED = """
     kernel[(rows, 1, 1)](x, y, x.stride(0), n)
 """
 MEASURED = """
+import matplotlib.pyplot as plt
+import tabulate
+
 @triton.testing.perf_report(triton.testing.Benchmark(x_names=["n"], x_vals=[1], plot_name="softmax", args={}))
 def benchmark(n):
     return triton.testing.do_bench(lambda: softmax(torch.ones(n, n, device="cuda")))

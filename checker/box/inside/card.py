@@ -5,6 +5,7 @@ It is an H100, as that is what right kernels are compiled for. Everything lies i
 
 from __future__ import annotations
 
+import sys
 from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
@@ -46,6 +47,8 @@ _DRIVER = SimpleNamespace(
         }
     ),
 )
+# Modules for pictures, tables and tests of a file: nothing of them is needed, and some write files when imported.
+FOR_TESTS = "matplotlib", "matplotlib.pyplot", "pandas", "pytest", "seaborn", "tabulate"
 # What a tensor says of itself.
 _ANSWERS: dict[Any, Any] = {
     torch.Tensor.is_cuda.__get__: True,  # type: ignore[attr-defined]
@@ -61,6 +64,7 @@ def _itself(function: Any = None, *_: Any, **__: Any) -> Any:
 def pretend() -> None:
     """Answer for the card, for the life of this process; what compiles or measures functions does nothing."""
     torch.compile = torch.jit.script = _itself  # type: ignore[assignment]
+    sys.modules.update(dict.fromkeys(FOR_TESTS, MagicMock()))
     triton.testing.perf_report = triton.testing.Benchmark = MagicMock()
     triton.runtime.driver.set_active(_DRIVER)
     torch.cuda.is_available = lambda: True
