@@ -224,6 +224,12 @@ class _Own:
             far = [_distance(case, answer) for (case, _), answer in zip(calls, answers, strict=True)]
         nearest = far.index(min(far)) if 0 in far or far[0] == UNANSWERED else 0
         self.claims = calls[nearest][1]
+        trials = softmax.trials(self.claims) if of_rows else attention.trials(self._given())
+        answers = self._answers([(case, self.claims) for case in trials.values()])
+        for claim, case, answer in zip(trials, trials.values(), answers, strict=True):
+            if answer and answer.error and answer.error.line in self.of.refusals:  # so its author claims it
+                self.declined.setdefault(self._declined(Evidence(case, answer, None)))
+                self.claims = replace(self.claims, **{claim: True})
         if claims.layout or of_rows:
             return
         if far[nearest] == OUTSIDE:

@@ -244,6 +244,14 @@ FILES = {
         ONE_ROW,
         says="configurations 2 to 8 of in_blocks",
     ),
+    "heads mixed where lengths must be the same": File(
+        GQA.replace("    b, h, len_q, d = q.shape", "    assert q.shape == k.shape\n    b, h, len_q, d = q.shape")
+        .replace("batch * v_sb + kv_head * v_sh", "batch * v_sb + (kv_head // 2) * v_sh")
+        .replace("--kv-heads", ""),
+        ("--types", "fp32", "--head-dim", "16", "--dense", "--no-compile"),
+        "wrong-values",
+        "more keys than queries, or fewer",
+    ),
 }
 
 

@@ -304,6 +304,17 @@ def first_call(given: Given) -> Case:
     return replace(_Maker(given, Draw("own-first"), FORWARD).first(), id=0)
 
 
+def trials(given: Given) -> Mapping[str, Case]:
+    """Return by claim a call that a function with this claim need not take, of those that were not made."""
+    maker, whole = _Maker(given, Draw("own-first"), FORWARD), (1, 2, 128, 128)
+    made = {
+        "square": maker.case("a trial", "values", (1, 2, 128, 256)),
+        "whole_tiles": maker.case("a trial", "values", (1, 2, 75, 75)),
+        "dense": maker.case("a trial", "values", whole, layouts=dict.fromkeys("qkv", Layout.PADDED)),
+    }
+    return {claim: replace(case, id=0) for claim, case in made.items() if not getattr(given.claims, claim)}
+
+
 def probe(given: Given, draw: Draw) -> Case:
     """A call that asks for all that a function may return, to see what it does."""
     every = replace(given, lse=True)

@@ -155,6 +155,16 @@ def first_call(claims: Claims) -> Case:
     return replace(next(_basic(Draw("own-softmax"), claims)), id=0)
 
 
+def trials(claims: Claims) -> Mapping[str, Case]:
+    """Return by claim a call that a function with this claim need not take, of those that were not made."""
+    x = Draw("own-softmax").case("trials").normal(0.0, 2.0, (3, 128))
+    made = {
+        "whole_tiles": _case("a trial", "values", x[:, :77], claims),
+        "dense": _case("a trial", "values", x, claims, gap=13),
+    }
+    return {claim: replace(case, id=0) for claim, case in made.items() if not getattr(claims, claim)}
+
+
 def of_blocks(claims: Claims, blocks: Sequence[int]) -> Iterator[Case]:
     """Yield rows of two blocks that begin with a block of -inf and one more, or of a low number."""
     random = Draw("own-softmax").case("blocks")
