@@ -249,7 +249,7 @@ FILES = {
         .replace("batch * v_sb + kv_head * v_sh", "batch * v_sb + (kv_head // 2) * v_sh")
         .replace("--kv-heads", ""),
         ("--types", "fp32", "--head-dim", "16", "--dense", "--no-compile"),
-        "wrong-values",
+        "only-one-head",
         "more keys than queries, or fewer",
     ),
 }
