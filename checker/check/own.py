@@ -100,6 +100,7 @@ class _Own:
         self.ending: Finding | None = None  # what is said of how a runner ended
         self.printed: tuple[tuple[str, str], ...] = ()
         self.seconds = 0.0
+        self.is_open = not claims.layout  # which layout it takes
         self.found = ""  # which layout was found
         self.answered = False  # a call came to an end
         self.stub = False  # its backward pass is none
@@ -186,6 +187,16 @@ class _Own:
             return softmax.task(self.claims, tuple(self.of.kernels), self.of.function, self.of.compared)
         probe = attention.probe(self._given(), Draw("own-attention"))
         answer = self._answers([(probe, self.claims)])[0]
+        if answer and answer.error and self.is_open:  # then another layout may be right in both directions
+            others = [replace(self.claims, layout=one) for one in LAYOUTS if one != self.claims.layout]
+            calls = [
+                (attention.probe(replace(self._given(), claims=one), Draw("own-attention")), one) for one in others
+            ]
+            for call, other in zip(calls, self._answers(calls), strict=True):
+                if other and not other.error:
+                    (probe, self.claims), answer = call, other
+                    self.found = f" in layout {self.claims.layout}"
+                    break
         in_backward = False
         if answer and answer.error:  # then the forward pass may be right by itself
             forward = replace(probe, tensors=attention.forward_alone(probe))

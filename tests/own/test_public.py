@@ -252,6 +252,7 @@ FILES = {
         "only-one-head",
         "more keys than queries, or fewer",
     ),
+    "a backward pass of one layout": File(CLASS.replace("ds @ k", "torch.bmm(ds, k)"), SMALL, says="in layout bnd"),
 }
 
 
