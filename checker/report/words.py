@@ -37,7 +37,7 @@ PLAIN_WORDS = {
     Status.INVALID: "cannot be read",
     Status.FORBIDDEN: "uses something that this course does not allow",
     Status.NOT_STARTED: "not started",
-    Status.NOT_JUDGED: "nothing was judged",
+    Status.NOT_JUDGED: "could not be judged",
     Status.DOES_NOT_COMPILE: "does not compile for a GPU",
     Status.OUTPUT_FLOOD: "printed too much",
     Status.OUT_OF_MEMORY: "out of memory",
