@@ -79,7 +79,7 @@ class Size:
         return self.unit, *rows, *speeds, *self.launched, *self.not_timed
 
     def of(self, name: str) -> Timing | None:
-        """The timing of that name."""
+        """Return the timing of that name."""
         return next((timing for timing in self.timings if timing.name == name), None)
 
 
@@ -111,11 +111,11 @@ class Result:
         return bool(self.gpu)
 
     def limit(self, size: Size) -> float:
-        """The copy's bandwidth, or the matrix peak, of the same run: no speed at this size is greater."""
+        """Return the copy's bandwidth, or the matrix peak, of the same run: no speed at this size is greater."""
         return self.matrix if size.flops else self.copy
 
     def share(self, size: Size, milliseconds: float) -> float:
-        """The speed as a share of that limit."""
+        """Return the speed as a share of that limit."""
         return size.speed(milliseconds) / self.limit(size)
 
     def to_json(self) -> str:
@@ -124,7 +124,7 @@ class Result:
 
 
 def from_json(text: str) -> Result:
-    """What `to_json` wrote, in this schema or the one before. ValueError if it is anything else."""
+    """Return what `to_json` wrote, in this schema or the one before. ValueError if it is anything else."""
     try:
         fields: dict[str, Any] = json.loads(text)
         if fields.pop("schema") not in (1, SCHEMA):

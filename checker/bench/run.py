@@ -45,19 +45,19 @@ class Extent:
     most_seconds: float = 600.0
 
     def sizes(self, puzzle: Puzzle, free: int) -> list[Timed]:
-        """The sizes to be timed on a GPU with so many free bytes."""
+        """Return the sizes to be timed on a GPU with so many free bytes."""
         assert puzzle.timed is not None
         return [timed for timed in puzzle.timed(free) if timed.usual or self.every]
 
 
 def source_of(puzzle_id: str, submission: Submission) -> str:
-    """The kernels of a submission, and nothing else of it."""
+    """Return the kernels of a submission, and nothing else of it."""
     program, _ = program_of(submission, catalog.load(puzzle_id).kernels)
     return program.source
 
 
 def of_the_course(puzzle_id: str, path: Path) -> str | Path:
-    """A solution or a tuned version as it is timed: its linted kernels, or itself if it launches itself."""
+    """Return a solution or a tuned version as it is timed: its linted kernels, or itself if it launches itself."""
     return path if places.launches_itself(path) else source_of(puzzle_id, from_file(path))
 
 
@@ -83,7 +83,8 @@ def result_of(outcome: Outcome, extent: Extent, tell: Tell, *, only_predict: boo
 
 
 def predict(puzzle_id: str, extent: Extent, traffic: Iterable[Traffic] = (), free: int = PLENTY) -> Result:
-    """What the roofline allows on named GPUs: `low` if each byte is moved once, else as counted on the interpreter.
+    """Return what the roofline allows on named GPUs: `low` if each byte is moved once, else as counted on the
+    interpreter.
 
     `free`: bytes that a GPU of that kind is taken to have.
     """
@@ -138,7 +139,7 @@ def measure(
 
 
 def reread(path: Path) -> Result:
-    """A result that was kept. Misuse if the file is none."""
+    """Return a result that was kept. Misuse if the file is none."""
     try:
         return from_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -159,7 +160,7 @@ def save(result: Result, folder: Path) -> list[Path]:
 
 
 def _fitting(timed: Timed, target: str, shared: int, multiplies: bool) -> Timed:
-    """The same with what is to be tried on this GPU."""
+    """Return the same with what is to be tried on this GPU."""
     tried = {name: fitting(some, target, shared, multiplies) for name, some in timed.tunings.items()}
     return replace(timed, tunings=tried)
 
@@ -185,7 +186,7 @@ class _Child:
             self.process.stdin.close()
 
     def answer(self, tell: Tell) -> dict[str, Any]:
-        """What it answers next; what it does until then is told. Raises BenchmarkFailed."""
+        """Return what it answers next; what it does until then is told. Raises BenchmarkFailed."""
         assert self.process.stdout is not None
         for line in self.process.stdout:
             try:
@@ -235,7 +236,7 @@ def _child(most_seconds: float) -> Iterator[_Child]:
 
 
 def _clocks() -> str:
-    """The clocks of GPU and memory now, if the driver tells."""
+    """Return the clocks of GPU and memory now, if the driver tells."""
     query = ["nvidia-smi", "--query-gpu=clocks.sm,clocks.mem,temperature.gpu", "--format=csv,noheader"]
     try:
         done = subprocess.run(query, capture_output=True, text=True, timeout=10, check=True)

@@ -71,7 +71,7 @@ class Server:
             socket.send_fds(self.channel, [b"r"], descriptors)
 
     def next_message(self) -> dict[str, Any] | None:
-        """What it says next; None if it is gone."""
+        """Return what it says next; None if it is gone."""
         try:
             data = self.channel.recv(_LONGEST_MESSAGE)
         except OSError:
@@ -85,7 +85,7 @@ class Server:
         return message
 
     def complaint(self) -> str:
-        """What it has written to standard error."""
+        """Return what it has written to standard error."""
         self._complaint.seek(0)
         return self._complaint.read()[-2000:].decode(errors="replace").strip() or "no reason given"
 

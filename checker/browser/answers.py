@@ -79,7 +79,7 @@ def _take_over(written: dict[str, str], lines: dict[str, str]) -> None:
 
 
 def _line(puzzle_id: str) -> str:
-    """The line of progress.txt on a puzzle; empty if there is none."""
+    """Return the line of progress.txt on a puzzle; empty if there is none."""
     entries = progress.opened().progress.entries
     if puzzle_id not in entries:
         return ""
@@ -88,7 +88,7 @@ def _line(puzzle_id: str) -> str:
 
 
 def _outcome(puzzle_id: str, asked: dict[str, Any], *, believing: bool = False) -> Outcome:
-    """The outcome of a draft. `believing`: one that has been accepted is not run again."""
+    """Return the outcome of a draft. `believing`: one that has been accepted is not run again."""
     submission = drafts.submission_of(asked["drafts"].get(puzzle_id, ""))
     if believing and progress.accepted_as(puzzle_id, submission.sha256):
         return believed(puzzle_id, submission)
@@ -108,12 +108,12 @@ def _won(verdict: Verdict, draft: str) -> Answer:
 
 
 def _learned(puzzle_id: str, verdict: Verdict) -> Verdict:
-    """The verdict as a learner gets it, and what was reached written down."""
+    """Return the verdict as a learner gets it, and what was reached written down."""
     return practice.for_learner(verdict, places.script(puzzle_id))
 
 
 def _ended(puzzle_id: str, asked: dict[str, Any]) -> Answer:
-    """The verdict on a draft whose worker is gone, and somebody else's is asked."""
+    """Return the verdict on a draft whose worker is gone, and somebody else's is asked."""
     if asked["ending"] == "time":
         return _shown(practice.fault(puzzle_id, TooBusy("One launch of your code was not done after some minutes.")))
     finding = endings.ended(Ending.EXITED, 0, Limits())
@@ -122,7 +122,7 @@ def _ended(puzzle_id: str, asked: dict[str, Any]) -> Answer:
 
 
 def _hint(puzzle_id: str, asked: dict[str, Any]) -> Answer:
-    """What was asked about comes first, if it is still wrong; then the lesson's hints, which the page has."""
+    """Return what was asked about comes first, if it is still wrong; then the lesson's hints, which the page has."""
     about, again = progress.opened().progress.of(puzzle_id).asked, asked.get("again", False)
     if about and not again:
         verdict = _learned(puzzle_id, _outcome(puzzle_id, asked).verdict)
@@ -168,7 +168,7 @@ def _step(puzzle_id: str, asked: dict[str, Any]) -> Answer:
 
 
 def _bench(puzzle_id: str, asked: dict[str, Any]) -> Answer:
-    """What the roofline predicts for GPUs that nobody needs to have."""
+    """Return what the roofline predicts for GPUs that nobody needs to have."""
     outcome = _outcome(puzzle_id, asked)
     if not outcome.verdict.accepted:
         return {"problem": said("Times are predicted once your kernel is accepted. Press Check first.")}
@@ -177,7 +177,7 @@ def _bench(puzzle_id: str, asked: dict[str, Any]) -> Answer:
 
 
 def _bug(puzzle_id: str, asked: dict[str, Any]) -> Answer:
-    """The verdict on a bug that somebody has fixed; nothing of it is noted."""
+    """Return the verdict on a bug that somebody has fixed; nothing of it is noted."""
     return _shown(check(puzzle_id, drafts.submission_of(asked["text"]), _TERMS).verdict)
 
 
@@ -186,7 +186,7 @@ def _run(puzzle_id: str, asked: dict[str, Any]) -> Answer:
 
 
 def _syntax(puzzle_id: str, asked: dict[str, Any]) -> Answer:
-    """Where Python cannot read the draft, and why; nothing if it can."""
+    """Return where Python cannot read the draft, and why; nothing if it can."""
     try:
         ast.parse(asked["drafts"].get(puzzle_id, ""))
     except SyntaxError as error:
@@ -223,7 +223,7 @@ _VERBS = {
 
 
 def _shown(verdict: Verdict) -> Answer:
-    """A verdict as a page has it: what to press is said by the page, and the next puzzle is a link there."""
+    """Return a verdict as a page has it: what to press is said by the page, and the next puzzle is a link there."""
     withheld, there = bool(verdict.asking), translated(verdict)
     here = replace(
         there,
@@ -253,6 +253,6 @@ def _line_linked(place: re.Match[str]) -> str:
 
 
 def _told(finding: Finding) -> str:
-    """A finding's hint alone."""
+    """Return a finding's hint alone."""
     there = translated_finding(finding).worded(on_page)
     return f"<p><b>{escape(there.title)}</b></p><p>{escape(there.hint)}</p>"

@@ -18,12 +18,12 @@ IMPORTS = "import triton\nimport triton.language as tl"  # stands above the edit
 
 
 def submission_of(draft: str) -> Submission:
-    """What the editor holds, as a submission; lines count from its first. Raises Unreadable."""
+    """Return what the editor holds, as a submission; lines count from its first. Raises Unreadable."""
     return from_cells([("code", IMPORTS), ("code", draft)], NAME, numbered=False)
 
 
 def filled(puzzle_id: str, draft: str) -> str:
-    """A puzzle's file with this in place of its kernels."""
+    """Return a puzzle's file with this in place of its kernels."""
     cells = list(_lesson(puzzle_id))
     cells[kernel_cell(cells, catalog.load(puzzle_id))] = ("code", draft)
     return script_text(cells)
@@ -56,7 +56,7 @@ def script_of_all(puzzle_id: str, text: str) -> str:
 
 
 def draft_in(puzzle_id: str, name: str, text: str) -> str:
-    """What of a file or a notebook goes into the editor: the cells with kernels. Raises Unreadable."""
+    """Return what of a file or a notebook goes into the editor: the cells with kernels. Raises Unreadable."""
     puzzle, plain = catalog.load(puzzle_id), text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     if name.endswith(".ipynb"):
         cells = [(cell.kind, cell.text) for cell in cells_in(notebook_of(plain, name), name)]
@@ -81,7 +81,7 @@ def _defines(source: str, puzzle: Puzzle) -> bool:
 
 
 def _lesson(puzzle_id: str) -> tuple[tuple[str, str], ...]:
-    """The cells of a puzzle's file as it was shipped, in the language that is spoken."""
+    """Return the cells of a puzzle's file as it was shipped, in the language that is spoken."""
     return _shipped(places.spoken_script(puzzle_id))
 
 

@@ -17,6 +17,6 @@ if TYPE_CHECKING:  # a puzzle's own module imports numpy; finding puzzles does n
 
 
 def load(puzzle_id: str) -> Puzzle:
-    """The puzzle with this ID. KeyError if there is none."""
+    """Return the puzzle with this ID. KeyError if there is none."""
     puzzle: Puzzle = importlib.import_module(f"{__name__}.{ladder.entry(puzzle_id).stem}").PUZZLE
     return puzzle

@@ -90,7 +90,7 @@ def _outside_the_range_of_v(case: Case, outputs: Outputs) -> npt.NDArray[np.bool
 def _around_a_number(
     _: str, name: str, shape: Shape, inputs: values.Inputs, causal: bool, random: np.random.Generator
 ) -> Case:
-    """A call that is wanted because of a number in the text."""
+    """Return a call that is wanted because of a number in the text."""
     return call(name, "any-length", *in_pytorch(shape, inputs), causal)
 
 

@@ -36,7 +36,7 @@ PROPERTIES = (
 
 
 def launch(name: str, proves: Proves, shape: Shape, inputs: values.Inputs, once: bool = False) -> Case:
-    """One launch: a program per head and tile of queries."""
+    """Return one launch: a program per head and tile of queries."""
     output = {"o": unwritten(inputs.q, inputs.q.dtype)}
     arguments = inputs.tensors(shape) | tensors(shape, output, Role.OUTPUT, inputs.kinds, inputs.bf16)
     return attention.launch(

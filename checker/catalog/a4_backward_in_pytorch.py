@@ -38,7 +38,7 @@ def cases(draw: Draw) -> list[Case]:
         return int(sizes.integers(1, 8))
 
     def gradient(source: np.random.Generator, inputs: Inputs) -> Array:
-        """A normal dO, with a row of one number like any other."""
+        """Return a normal dO, with a row of one number like any other."""
         do: Array = source.normal(0.0, 1.0, inputs.q.shape)
         do[:, int(source.integers(do.shape[1]))] = 0.5
         return do
@@ -91,7 +91,7 @@ def cases(draw: Draw) -> list[Case]:
 def _around_a_number(
     _: str, name: str, shape: Shape, inputs: Inputs, causal: bool, random: np.random.Generator
 ) -> Case:
-    """A call that is wanted because of a number in the text."""
+    """Return a call that is wanted because of a number in the text."""
     do: Array = random.normal(0.0, 1.0, inputs.q.shape)
     return call_back(name, "any-length", *in_pytorch(shape, inputs), do, causal)
 

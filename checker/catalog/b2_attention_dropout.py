@@ -59,7 +59,7 @@ PROPERTIES = (
 
 
 def cases(draw: Draw) -> list[Case]:
-    """Each kernel alone, with LSE and delta from the judge; up to four tiles a side, and of real size."""
+    """Return each kernel alone, with LSE and delta from the judge; up to four tiles a side, and of real size."""
     return _forward_cases(draw) + _backward_cases(draw)
 
 
@@ -160,7 +160,7 @@ def _large(draw: Draw, kernel: Kernel) -> list[Case]:
 
 
 def budget(case: Case) -> Mapping[str, Budget]:
-    """A program's own tile once; of the other side all tiles, once; nothing of a mask, which is in no tensor."""
+    """Return a program's own tile once; of the other side all tiles, once; nothing of a mask, which is in no tensor."""
     shape = shape_of(case)
     q, k, rows = shape.heads * shape.n_q * shape.D, shape.heads * shape.n_k * shape.D, shape.heads * shape.n_q
     if case.kernel == FORWARD.name:
@@ -174,7 +174,7 @@ def budget(case: Case) -> Mapping[str, Budget]:
 
 
 def right(case: Case) -> Mapping[str, Expected]:
-    """What a launch of either kernel should write."""
+    """Return what a launch of either kernel should write."""
     return expected(case) if case.kernel == FORWARD.name else expected_gradients(case)
 
 
@@ -197,7 +197,7 @@ TUNINGS = {FORWARD.name: (NARROW, SQUARE), DK_DV.name: (NARROW, SQUARE, Tuning({
 
 
 def timed(_: int) -> list[Timed]:
-    """The forward pass, and dK and dV, each by itself; p is 0.1."""
+    """Return the forward pass, and dK and dV, each by itself; p is 0.1."""
 
     def forward(_: str, shape: Shape, inputs: Inputs) -> Case:
         return forward_launch(FORWARD, "timed", (), shape, inputs, TIMED)

@@ -35,7 +35,9 @@ PROPERTIES = (
 
 
 def cases(draw: Draw) -> list[Case]:
-    """Each kernel alone, the merge with parts from the judge: up to three splits of three tiles, and of real size."""
+    """Return each kernel alone, the merge with parts from the judge: up to three splits of three tiles, and of real
+    size.
+    """
     make = SplitCaseMaker(draw)
     return [*_splits(make), *_merges(make)]
 

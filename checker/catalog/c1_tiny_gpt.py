@@ -88,7 +88,7 @@ QUESTIONS = (
 
 
 def programs(case: Case, kernel: str, blocks: Mapping[str, int]) -> int:
-    """A program for each tile of each head of each sequence."""
+    """Return a program for each tile of each head of each sequence."""
     side, block = ("k", "Bc") if kernel == "dk_dv_kernel" else ("q", "Br")
     batch, heads, n = (int(one) for one in case.tensors[side].values.shape[:3])
     return batch * heads * -(-n // blocks.get(block, 1))

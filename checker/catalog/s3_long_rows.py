@@ -51,7 +51,7 @@ TUNINGS = (
 
 
 def split(kernel: Kernel, name: str, proves: Proves, x: Array, blocks: Mapping[str, int], **how: Any) -> Case:
-    """A launch with a program for each block of each row; as many run at a time as one row has.
+    """Return a launch with a program for each block of each row; as many run at a time as one row has.
 
     Each program has a 64-bit word, and all together one ticket counter: 0 before the first launch, and never reset.
     """
@@ -86,14 +86,14 @@ def timed(free: int) -> list[Timed]:
 
 
 def of_puzzle_3(free: int) -> list[Timed]:
-    """The same sizes for p3's kernel, which is the baseline: a program for each row, x read twice."""
+    """Return the same sizes for p3's kernel, which is the baseline: a program for each row, x read twice."""
     tunings = dict.fromkeys(LENGTHS, LONG_ROWS[131072])
     launched = partial(rows_timed, ONLINE, tunings, free, LENGTHS, own_limit=2 / 3)
     return [*launched(), *launched(bf16=True)]
 
 
 def largest_block(case: Case) -> int:
-    """A block of a row, or the words of a whole row."""
+    """Return a block of a row, or the words of a whole row."""
     return max(int(case.constexprs["BLOCK_SIZE"]), int(case.constexprs["SLOTS"]))
 
 

@@ -102,7 +102,7 @@ def cases(draw: Draw) -> list[Case]:
 
 
 def expected(case: Case) -> Mapping[str, Expected]:
-    """The sums of the rows, and what a right kernel in fp32 may differ by.
+    """Return the sums of the rows, and what a right kernel in fp32 may differ by.
 
     An element is rounded once for each addition that it takes part in. Of a block, a thread of a GPU first adds up its
     own lanes, one in 128 or more, and threads then add in pairs; NumPy adds pairs of such runs too.

@@ -85,7 +85,7 @@ def cases(draw: Draw) -> list[Case]:
 
 
 def expected(case: Case) -> Mapping[str, Expected]:
-    """The transpose of x: nothing is computed, so nothing is rounded."""
+    """Return the transpose of x: nothing is computed, so nothing is rounded."""
     y = case.tensors["x_ptr"].values.T.astype(np.float64)
     return {"y_ptr": Expected(y, np.zeros(y.shape))}
 

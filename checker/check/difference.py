@@ -59,7 +59,7 @@ def beside(
 
 
 def _compared(puzzle: Puzzle, program: Program, kernel: str, known: Mapping[int, bool], run: Run) -> Compared | None:
-    """The kernel on recorded launches: the first one that is wrong, and some that are right."""
+    """Return the kernel on recorded launches: the first one that is wrong, and some that are right."""
     recorded = {one.case: one for one in recordings(puzzle.id).get(kernel, ())}
     cases = _telling([case for case in cases_of(puzzle, kernel) if case.name in recorded], known)
     if not cases:

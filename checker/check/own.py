@@ -80,7 +80,7 @@ _NOTHING = next(n for n in ast.walk(ast.parse("def nothing(): pass")) if isinsta
 
 
 def own(submission: Submission, claims: Claims, terms: Terms | None = None) -> Outcome:
-    """The outcome of a file. Raises Misuse if it is open what is to be called; a fault of ours raises."""
+    """Return the outcome of a file. Raises Misuse if it is open what is to be called; a fault of ours raises."""
     terms = terms or Terms()
     if not terms.host.walled:
         raise Misuse("A file of one's own is checked on Linux only, because it runs as it is.")
@@ -240,7 +240,8 @@ class _Own:
         for claim, case, answer in zip(trials, trials.values(), answers, strict=True):
             if answer and answer.error and answer.error.line in self.of.refusals:  # so its author claims it
                 self.declined.setdefault(self._declined(Evidence(case, answer, None)))
-                self.claims = replace(self.claims, **{claim: True})
+                changed: dict[str, Any] = {claim: True}
+                self.claims = replace(self.claims, **changed)
         if claims.layout or of_rows:
             return
         if far[nearest] == OUTSIDE:
@@ -337,7 +338,7 @@ class _Own:
         return made, in_order_of_cases([*filter(None, [self.ending]), *made.findings])
 
     def _ideas(self, task: Task, evidence: Sequence[Evidence]) -> tuple[Misconception, ...]:
-        """What mistakes are looked for, in tiles of which the launches tell."""
+        """Return what mistakes are looked for, in tiles of which the launches tell."""
         if task.id == "softmax":
             known = softmax.named_by((self._sides(evidence) or [USUAL])[:MOST_TILES])
         else:
@@ -351,7 +352,9 @@ class _Own:
         return attention.as_near(one.case, one.result.tensors)
 
     def _of_outside(self, task: Task, evidence: Sequence[Evidence]) -> tuple[Misconception, ...]:
-        """What is said of accesses outside a tensor, by the calls with such accesses and those that are right."""
+        """Return what is said of accesses outside a tensor, by the calls with such accesses and
+        those that are right.
+        """
         of = [e.case for e in evidence if e.result and e.result.error and e.result.error.type == "OutsideMemory"]
         if not of:
             return ()
@@ -368,7 +371,9 @@ class _Own:
     def _likely(
         self, task: Task, known: Sequence[Misconception], evidence: Sequence[Evidence]
     ) -> Iterator[Misconception]:
-        """Those that explain one of the smallest calls that went wrong: to ask all ideas of all calls takes minutes."""
+        """Yield those that explain one of the smallest calls that went wrong: to ask all ideas of all calls takes
+        minutes.
+        """
         items: list[Wrong] = []
         for kernel in task.kernels:
             code = self._code(task, kernel.name, evidence)
@@ -408,7 +413,7 @@ class _Own:
         return [*dict.fromkeys(called)] or [n for n in self.of.numbers if n in BLOCKS]
 
     def _code(self, task: Task, name: str, evidence: Sequence[Evidence]) -> ast.FunctionDef:
-        """The kernel that has stored what is wrong, or else what is judged."""
+        """Return the kernel that has stored what is wrong, or else what is judged."""
         wrong = next(self._wrong(task, name, evidence, _NOTHING), None)
         results = (result for one in evidence if one.case.kernel == name for result in one.results)
         lines = (int(line) for result in results for line in result.log.line[result.log.kind == STORE] if line > 0)
@@ -417,7 +422,7 @@ class _Own:
         return found or next(iter(self.of.kernels.values()), _NOTHING)
 
     def _remarks(self, evidence: Sequence[Evidence]) -> Iterator[str]:
-        """What is worth knowing of a file that is right: launches, and traffic against that of FlashAttention."""
+        """Yield what is worth knowing of a file that is right: launches, and traffic against that of FlashAttention."""
         if not self.of.kernels:
             yield "right, and nothing of Triton in it: no kernel was launched."
             return
@@ -449,7 +454,7 @@ class _Own:
         )
 
     def _compiled(self, task: Task, verdict: Verdict, evidence: Sequence[Evidence]) -> Verdict:
-        """The verdict with what the compiler made of the kernels, as they were launched."""
+        """Return the verdict with what the compiler made of the kernels, as they were launched."""
         launched = as_launched(task, evidence, self.terms.targets)
         jobs = [job for _, job in launched]
         with Compiler(self.of.kernels_alone, jobs, self.terms.limits, self.terms.host, assembled=False) as compiler:
@@ -467,7 +472,7 @@ class _Own:
 
 
 def _stopped(error: KernelError, place: Where) -> Finding:
-    """What is said of a file that does not get as far as its function."""
+    """Return what is said of a file that does not get as far as its function."""
     for idea in ideas(STOPS, Raises):
         if any(sign.recognises(error.message) for sign in idea.signs):
             return idea.finding(Status.CRASHED, place, (f"Python says: {plain(error.message)}",))
@@ -500,7 +505,7 @@ def _size(one: Evidence) -> int:
 
 
 def _proven(one: PropertyResult, asked: Sequence[Case]) -> PropertyResult:
-    """The result of a property; of one that was not asked yet that it was not."""
+    """Return the result of a property; of one that was not asked yet that it was not."""
     if one.passed or any(one.name in case.proves for case in asked):
         return one
     return replace(one, detail="asked once the others are right")

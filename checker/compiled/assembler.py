@@ -40,7 +40,7 @@ class Instruction:
 
 
 def instructions(text: str) -> Iterator[Instruction]:
-    """All that a kernel's assembler text has, in order."""
+    """Yield all that a kernel's assembler text has, in order."""
     for lines, loop, one in lined(text):
         if not _LABEL.match(one) and (found := _INSTRUCTION.match(one.partition("//")[0])):
             yield Instruction(found[1], found[2] or "", lines, loop)
@@ -68,14 +68,14 @@ def lined(text: str) -> Iterator[tuple[tuple[int, ...], str, str]]:
 
 
 def _loop(row: str, label: str) -> str:
-    """The loop that a comment puts a block into: its own, if that begins there."""
+    """Return the loop that a comment puts a block into: its own, if that begins there."""
     if found := _HEADER.search(row):
         return found[1]
     return label if "Loop Header: Depth=" in row else ""
 
 
 def _lines(loc: re.Match[str], own: set[str], outer: dict[_PLACE, _PLACE]) -> tuple[int, ...]:
-    """The lines of the submission at a `.loc`: its own, and those that have called what is inlined there."""
+    """Return the lines of the submission at a `.loc`: its own, and those that have called what is inlined there."""
     place, rest = (loc[1], loc[2], loc[3]), loc[4]
     if found := _INLINED.search(rest):
         outer[place] = (found[1], found[2], found[3])
@@ -125,7 +125,7 @@ class Moved:
 
 
 def moved(one: Instruction) -> Moved | None:
-    """What an instruction does with global memory; None: nothing."""
+    """Return what an instruction does with global memory; None: nothing."""
     if one.opcode.startswith("cp.async.bulk"):
         return Moved("global.shared" in one.opcode, 0, True) if "tensor" in one.opcode else None
     if re.match(r"cp\.async\.c[ag]\.", one.opcode):
@@ -139,7 +139,7 @@ def moved(one: Instruction) -> Moved | None:
 
 
 def matrix(one: Instruction) -> str:
-    """A matrix instruction's name, with its shape and type, such as `wgmma m64n64k16 f16`; "": it is none."""
+    """Return a matrix instruction's name, with its shape and type, such as `wgmma m64n64k16 f16`; "": it is none."""
     if not (found := _MATRIX.match(one.opcode)):
         return ""
     kind, shape = found[1].rstrip("_").removeprefix("v_").partition(".")[0], _SHAPE.search(one.opcode)
@@ -150,20 +150,20 @@ def matrix(one: Instruction) -> str:
 
 
 def multiplies_and_adds(one: Instruction) -> bool:
-    """Whether it is a plain multiplication with an addition: what tl.dot becomes without matrix instructions."""
+    """Return whether it is a plain multiplication with an addition: what tl.dot becomes without matrix instructions."""
     return _MULTIPLY_ADD.match(one.opcode) is not None
 
 
 def divides(one: Instruction) -> bool:
-    """Whether it is a division of floating-point numbers, or its last part."""
+    """Return whether it is a division of floating-point numbers, or its last part."""
     return _DIVISION.match(one.opcode) is not None
 
 
 def scales_for_base_2(one: Instruction) -> bool:
-    """Whether it multiplies by log2(e), for an exponential in base e."""
+    """Return whether it multiplies by log2(e), for an exponential in base e."""
     return _LOG2_E.search(one.operands) is not None
 
 
 def writes_shared(one: Instruction) -> bool:
-    """Whether registers go into shared memory."""
+    """Return whether registers go into shared memory."""
     return one.opcode.startswith(("st.shared", "stmatrix", "ds_write", "ds_store"))

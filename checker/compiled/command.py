@@ -46,7 +46,7 @@ def shown(
     *,
     in_notebook: bool = False,
 ) -> Shown | None:
-    """The report, kernel by kernel, next to an older version and the solution; None if nothing can be compiled.
+    """Return the report, kernel by kernel, next to an older version and the solution; None if nothing can be compiled.
 
     `targets`, `size` and `launch` are in words. Raises Misuse.
     """
@@ -69,7 +69,9 @@ def shown(
 
 
 def listed(puzzle: Puzzle, submission: Submission, targets: str, size: str, launch: str, stage: str) -> Shown | None:
-    """One stage's text of each kernel, with the submission's lines; None if nothing can be compiled. Raises Misuse."""
+    """Return one stage's text of each kernel, with the submission's lines; None if nothing can be compiled. Raises
+    Misuse.
+    """
     if (program := _program_of(puzzle, submission)) is None:
         return None
     forms = _forms(puzzle, program, targets, size, launch, stage)
@@ -87,7 +89,7 @@ def _listed(made: Sequence[Made], stage: str, submission: Submission) -> Iterato
 
 
 def _program_of(puzzle: Puzzle, submission: Submission) -> Program | None:
-    """The program, if something of it is filled in and nothing forbidden: a check says what it is, if not."""
+    """Return the program, if something of it is filled in and nothing forbidden: a check says what it is, if not."""
     if puzzle.pytorch:
         raise Misuse(f"Puzzle {puzzle.id} is written in PyTorch: there is no kernel to compile.")
     if standin.needed():
@@ -100,7 +102,7 @@ def _program_of(puzzle: Puzzle, submission: Submission) -> Program | None:
 
 
 def _beside(puzzle: Puzzle, submission: Submission, before: Submission | None) -> Iterator[tuple[str, Program]]:
-    """The version before it, and the course's solution, as far as they are there and are other texts."""
+    """Yield the version before it, and the course's solution, as far as they are there and are other texts."""
     if before is not None:
         if (program := _program_of(puzzle, before)) is None:
             why = typed("check", puzzle.id, file=before.name)

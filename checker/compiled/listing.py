@@ -19,7 +19,9 @@ _OF_LLVM = re.compile(r"!dbg (!\d+)")
 def listing(
     texts: Mapping[str, str], stage: str, source: Sequence[str], number: Callable[[int], str] = str
 ) -> Iterator[str]:
-    """A stage's text; wherever it comes to another line of the `source`, that line stands above, with its number."""
+    """Yield a stage's text; wherever it comes to another line of the `source`, that line stands
+    above, with its number.
+    """
     text, last = texts.get(STAGES[stage], ""), 0
     for line, one in _READERS[stage](clean(text, len(text))):
         if line != last and 0 < line <= len(source):
@@ -51,7 +53,7 @@ def _of_llvm(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _file(fields: str, nodes: Mapping[str, tuple[str, str]]) -> str:
-    """The fields of the file that a location is in."""
+    """Return the fields of the file that a location is in."""
     scope = re.search(r"scope: (!\d+)", fields)
     _, of_scope = nodes.get(scope[1] if scope else "", ("", ""))
     file = re.search(r"file: (!\d+)", of_scope)

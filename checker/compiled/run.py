@@ -17,7 +17,9 @@ from checker.submission.extract import Program
 
 
 def compiled(programs: Mapping[str, Program], forms: Sequence[Form], *, cached: bool = True) -> dict[str, list[Made]]:
-    """What becomes of some programs, by what they are called, each in all these forms; they compile side by side."""
+    """Return what becomes of some programs, by what they are called, each in all these forms; they compile side by
+    side.
+    """
     jobs = [form.job for form in forms]
     with ExitStack() as stack:
         compilers = {
@@ -32,7 +34,9 @@ def compiled(programs: Mapping[str, Program], forms: Sequence[Form], *, cached: 
 
 
 def causes(program: Program, form: Form, known: Made) -> dict[tuple[int, bool], tuple[Narrow, ...]]:
-    """Why accesses are narrow, by line and whether they store: the kernel is compiled again with each cause removed."""
+    """Return why accesses are narrow, by line and whether they store: the kernel is compiled again with each cause
+    removed.
+    """
     narrow = {(one.line, one.store): one for one in known.accesses if one.narrow}
     if not narrow:
         return {}
@@ -63,12 +67,12 @@ def causes(program: Program, form: Form, known: Made) -> dict[tuple[int, bool], 
 
 
 def _widths(program: Program, form: Form, result: Compiled) -> dict[tuple[int, bool], int]:
-    """The narrowest instruction of each line; a tile that a unit of its own copies is as wide as any."""
+    """Return the narrowest instruction of each line; a tile that a unit of its own copies is as wide as any."""
     return {(one.line, one.store): one.widths[0] or 16 for one in made(program, form, result).accesses}
 
 
 def without_masks(program: Program, lines: set[int]) -> str:
-    """The program's text, in which loads and stores on these lines have no mask; lines keep their numbers."""
+    """Return the program's text, in which loads and stores on these lines have no mask; lines keep their numbers."""
     text = program.source.split("\n")
     calls = [
         node

@@ -18,7 +18,9 @@ NOTHING_SLOW = "Nothing in it is known to cost time."
 
 
 def report(made: Mapping[str, Made], slow: Sequence[Slow], where: Locator) -> RenderableType:
-    """One kernel for one target. `made`: yours first, and what stands next to it; `slow` and `where` are of yours."""
+    """Return one kernel for one target. `made`: yours first, and what stands next to it; `slow` and `where` are of
+    yours.
+    """
     yours = made[YOURS]
     target = yours.target
     parts: list[RenderableType] = [
@@ -72,7 +74,7 @@ def _cell(value: object) -> str:
 
 
 def _lines(made: Made, where: Locator) -> Table | None:
-    """What became of each load, store, product and loop, next to the line itself."""
+    """Return what became of each load, store, product and loop, next to the line itself."""
     said: list[tuple[int, str]] = [(one.line, _access(one)) for one in made.accesses]
     said += [(one.line, _dot(one)) for one in made.dots]
     said += [(one.line, _loop(one)) for one in made.loops]
@@ -90,7 +92,7 @@ def _lines(made: Made, where: Locator) -> Table | None:
 
 
 def numbered(place: Where) -> str:
-    """A line's number; in a notebook, after its cell's."""
+    """Return a line's number; in a notebook, after its cell's."""
     return f"{place.cell}:{place.line}" if place.cell else str(place.line or "")
 
 

@@ -97,7 +97,7 @@ class Tensor:
     def output(
         shape: tuple[int, ...], dtype: npt.DTypeLike, strides: tuple[int, ...], axes: tuple[Axis, ...] = ()
     ) -> Tensor:
-        """A tensor to be written, full of NaN."""
+        """Return a tensor to be written, full of NaN."""
         return Tensor(blank(shape, dtype, np.nan), strides, Role.OUTPUT, axes)
 
 
@@ -132,22 +132,26 @@ class Case:
 
 
 def numbered(cases: Iterable[Case]) -> list[Case]:
-    """The cases that are run together, each with its place as its id: that identifies it, whatever it is called."""
+    """Return the cases that are run together, each with its place as its id: that identifies it,
+    whatever it is called.
+    """
     return [replace(case, id=n) for n, case in enumerate(cases)]
 
 
 def asked_besides(proves: tuple[str, ...], of: Mapping[str, bool]) -> frozenset[str]:
-    """What a case asks for besides what it proves; `of`: each property that a launch may ask for, and if it does."""
+    """Return what a case asks for besides what it proves; `of`: each property that a launch may ask for, and if it
+    does.
+    """
     return frozenset(name for name, asked in of.items() if asked and name not in proves)
 
 
 def for_gpu(case: Case) -> Case:
-    """The launch as a GPU runs it: with all of its programs, so that all of its outputs are asked for."""
+    """Return the launch as a GPU runs it: with all of its programs, so that all of its outputs are asked for."""
     return replace(case, on_gpu=True, once=False, checked_arithmetic=False, programs=(), asked={})
 
 
 def blank(shape: tuple[int, ...], dtype: npt.DTypeLike, value: float = 0.0) -> Array:
-    """An array that holds one value everywhere, and takes no memory."""
+    """Return an array that holds one value everywhere, and takes no memory."""
     return np.broadcast_to(np.array(value, dtype), shape)
 
 

@@ -26,7 +26,7 @@ class Claims:
     kv_heads: bool = False  # K and V may have fewer heads than Q
 
     def left_out(self, *, softmax: bool = False) -> Iterator[str]:
-        """What is not asked because of it, in words."""
+        """Yield what is not asked because of it, in words."""
         if self.whole_tiles:
             yield "lengths that are not multiples of 128"
         if self.square and not softmax:

@@ -28,12 +28,12 @@ def clean(text: str, longest: int = LONGEST) -> str:
 
 
 def one_line(text: str, longest: int = 200) -> str:
-    """The same on one line, for names and sentences."""
+    """Return the same on one line, for names and sentences."""
     return clean(text, longest).replace("\n", " ")
 
 
 def cleaned(value: T) -> T:
-    """A copy of a frozen dataclass with every text in it cleaned, however deep."""
+    """Return a copy of a frozen dataclass with every text in it cleaned, however deep."""
     return _cleaned(value)  # type: ignore[no-any-return]
 
 

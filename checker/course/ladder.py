@@ -183,7 +183,7 @@ def stems() -> dict[str, str]:
 
 
 def numbered(id: str) -> str:
-    """What the puzzle's notebook is called, without its suffix. The number in front puts the names in order."""
+    """Return what the puzzle's notebook is called, without its suffix. The number in front puts the names in order."""
     return f"{ORDER.index(id) + 1:02}_{RUNGS[id].stem}"
 
 
@@ -198,7 +198,7 @@ def ids() -> dict[str, str]:
 
 
 def graded() -> list[str]:
-    """The puzzles that a course can give points for: not those that run the learner's own kernels of others."""
+    """Return the puzzles that a course can give points for: not those that run the learner's own kernels of others."""
     return [id for id, rung in RUNGS.items() if not rung.launches]
 
 
@@ -226,7 +226,7 @@ def following(id: str) -> list[str]:
 
 
 def id_of(said: object) -> str:
-    """The puzzle that is meant by a word of the command line, or by what was given in a notebook.
+    """Return the puzzle that is meant by a word of the command line, or by what was given in a notebook.
 
     A bare number is one of the seven: 4 is p4. A file's name without its ending will do. Raises Misuse if there is no
     such puzzle.

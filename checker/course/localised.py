@@ -34,18 +34,18 @@ _CHECK = re.compile(r'^check\("(\w+)"\)$', re.MULTILINE)
 
 
 def languages(puzzle_id: str, root: Path = ROOT) -> list[str]:
-    """The languages, English apart, in which there is a lesson."""
+    """Return the languages, English apart, in which there is a lesson."""
     return [code for code in LANGUAGES if _source(puzzle_id, code, root).exists()]
 
 
 def script_in(language: str, script: str, root: Path = ROOT) -> str:
-    """A lesson's py:percent text in a language."""
+    """Return a lesson's py:percent text in a language."""
     cells = [(kind, _settled(text, language, root)) for kind, text in _cells(script, language, root)]
     return script_text([(kind, _folded(text) if kind == "markdown" else text) for kind, text in cells])
 
 
 def notebook_in(language: str, script: str, puzzle: Puzzle, root: Path = ROOT) -> str:
-    """The same as a notebook, with its figures; in English where the language has no such lesson."""
+    """Return the same as a notebook, with its figures; in English where the language has no such lesson."""
     if language not in languages(puzzle.id, root):
         return with_figures(notebook_text(script, puzzle), figures(root))
     text = script_text(_cells(script, language, root))
@@ -57,7 +57,7 @@ def notebook_in(language: str, script: str, puzzle: Puzzle, root: Path = ROOT) -
 
 
 def built(script: str, puzzle: Puzzle, root: Path = ROOT) -> Iterator[tuple[Path, str]]:
-    """What is built of a lesson: files, and their text. Its notebooks are not for hosts yet."""
+    """Yield what is built of a lesson: files, and their text. Its notebooks are not for hosts yet."""
     yield places.notebook(puzzle.id, root), notebook_in(ENGLISH, script, puzzle, root)
     for language in languages(puzzle.id, root):
         yield places.script(puzzle.id, root, language), script_in(language, script, root)
@@ -74,7 +74,7 @@ def _cells(script: str, language: str, root: Path) -> list[tuple[str, str]]:
 
 
 def _settled(text: str, language: str, root: Path) -> str:
-    """A cell in a folder one further down, which asks for its language."""
+    """Return a cell in a folder one further down, which asks for its language."""
     here = {path.stem for path in (root / "puzzles" / language).glob("*.md")}
 
     def moved(target: re.Match[str]) -> str:

@@ -36,7 +36,7 @@ def mark(english: str) -> str:
 
 
 def facts(text: str) -> Counter[str]:
-    """What must be the same in every language."""
+    """Return what must be the same in every language."""
     text = _POWER.sub("", text.strip("`") if _DRAWN.match(text) else text)
     found = (
         fact.replace(",", "") if fact[0].isdigit() else " ".join(fact.split()).replace("!}", "}")
@@ -46,7 +46,7 @@ def facts(text: str) -> Counter[str]:
 
 
 def blocks(markdown: str) -> list[str]:
-    """The paragraphs of a text: with an empty line between one and the next, they are the text."""
+    """Return the paragraphs of a text: with an empty line between one and the next, they are the text."""
     found, inside = [""], ""
     for line in markdown.split("\n"):
         for fence in ("```", "$$"):
@@ -65,12 +65,12 @@ def speaks(block: str) -> bool:
 
 
 def paragraphs(text: str) -> dict[str, str]:
-    """A translated lesson: its paragraphs, by the marks of the English."""
+    """Return a translated lesson: its paragraphs, by the marks of the English."""
     return {match[1]: match[2] for match in _PARAGRAPH.finditer(text)}
 
 
 def translated(markdown: str, by_mark: Mapping[str, str]) -> str:
-    """A text with the paragraphs that are translated; before each of the others stands that it is in English."""
+    """Return a text with the paragraphs that are translated; before each of the others stands that it is in English."""
     return "\n\n".join(_block(one, by_mark) if speaks(one) else one for one in blocks(markdown))
 
 
@@ -84,7 +84,7 @@ def _block(block: str, by_mark: Mapping[str, str]) -> str:
 
 
 def in_language(markdown: str, root: Path = ROOT) -> str:
-    """A lesson's text, or a walk-through, in the language that is spoken; else in English, which it says."""
+    """Return a lesson's text, or a walk-through, in the language that is spoken; else in English, which it says."""
     if spoken() == ENGLISH:
         return markdown
     there, all_of_it = lessons(spoken(), root), [one for one in blocks(markdown) if speaks(one)]
@@ -95,7 +95,7 @@ def in_language(markdown: str, root: Path = ROOT) -> str:
 
 @cache
 def lessons(language: str, root: Path = ROOT) -> dict[str, str]:
-    """The paragraphs of all lessons, walk-throughs and pages in a language, by the marks of the English."""
+    """Return the paragraphs of all lessons, walk-throughs and pages in a language, by the marks of the English."""
     rooms = PROSE if language != ENGLISH else ()
     found = (path for room in rooms for path in sorted((root / room / language).glob("*.md")))
     return {key: text for path in found for key, text in paragraphs(path.read_text(encoding="utf-8")).items()}

@@ -17,7 +17,9 @@ INSTALLED = SHIPPED.is_dir()
 
 
 def _root() -> Path:
-    """The course's folder: the one around the package, or, if that is installed, the one that we are in or below."""
+    """Return the course's folder: the one around the package, or, if that is installed, the one that we are in or
+    below.
+    """
     if not INSTALLED:
         return PACKAGE.parent
     here = Path.cwd()
@@ -25,7 +27,7 @@ def _root() -> Path:
 
 
 def holds_course(folder: Path) -> bool:
-    """Whether it has a puzzle where puzzles are."""
+    """Return whether it has a puzzle where puzzles are."""
     return any((folder / "puzzles" / f"{stem}.py").is_file() for stem in ladder.stems().values())
 
 
@@ -40,17 +42,17 @@ def code(room: Path) -> list[Path]:
 
 
 def script(puzzle_id: str, root: Path = ROOT, language: str = ENGLISH) -> Path:
-    """A puzzle's lesson and stub, which the learner fills in."""
+    """Return a puzzle's lesson and stub, which the learner fills in."""
     return _room("puzzles", root, language) / f"{ladder.stems()[puzzle_id]}.py"
 
 
 def notebook(puzzle_id: str, root: Path = ROOT, language: str = ENGLISH) -> Path:
-    """The same as a notebook."""
+    """Return the same as a notebook."""
     return _room("notebooks", root, language) / f"{ladder.numbered(puzzle_id)}.ipynb"
 
 
 def start(root: Path = ROOT, language: str = ENGLISH) -> Path:
-    """The notebook to open first."""
+    """Return the notebook to open first."""
     return _room("notebooks", root, language) / "00_start_here.ipynb"
 
 
@@ -66,17 +68,19 @@ def earlier(now: Path) -> list[Path]:
 
 
 def figures(root: Path = ROOT) -> Path:
-    """The folder of the pictures that lessons show: as SVG, and as PNG for notebooks, which only authors need."""
+    """Return the folder of the pictures that lessons show: as SVG, and as PNG for notebooks, which
+    only authors need.
+    """
     return root / "docs" / "figures"
 
 
 def stubs(puzzle_id: str, package: Path = PACKAGE) -> Path:
-    """The stub of each of its kernels as it was shipped; built."""
+    """Return the stub of each of its kernels as it was shipped; built."""
     return package / "learner" / "stubs" / f"{ladder.stems()[puzzle_id]}.py"
 
 
 def solution(puzzle_id: str, root: Path = ROOT) -> Path:
-    """The same kernels, solved. A student's copy of the course need not have it."""
+    """Return the same kernels, solved. A student's copy of the course need not have it."""
     return root / "solutions" / f"{ladder.stems()[puzzle_id]}.py"
 
 
@@ -94,29 +98,33 @@ def launches_itself(step: Path) -> bool:
 
 
 def walk_through(puzzle_id: str, root: Path = ROOT) -> Path:
-    """The solution explained, part by part, in Markdown. It lies next to the solution."""
+    """Return the solution explained, part by part, in Markdown. It lies next to the solution."""
     return solution(puzzle_id, root).with_suffix(".md")
 
 
 def spoken_script(puzzle_id: str, root: Path = ROOT) -> Path:
-    """The puzzle's file in the language that is spoken; the English one where its lesson has not been translated."""
+    """Return the puzzle's file in the language that is spoken; the English one where its lesson has not been
+    translated.
+    """
     if _translated(puzzle_id, root, spoken()):
         return script(puzzle_id, root, spoken())
     return _spoken(lambda language: script(puzzle_id, root, language))
 
 
 def spoken_notebook(puzzle_id: str, root: Path = ROOT) -> Path:
-    """The same as a notebook."""
+    """Return the same as a notebook."""
     return _spoken(lambda language: notebook(puzzle_id, root, language))
 
 
 def spoken_start(root: Path = ROOT) -> Path:
-    """The notebook to open first, in that language."""
+    """Return the notebook to open first, in that language."""
     return _spoken(lambda language: start(root, language))
 
 
 def _translated(puzzle_id: str, root: Path, language: str) -> bool:
-    """Whether there is a translation, from which the puzzle's files are made: one that is not there is missing."""
+    """Return whether there is a translation, from which the puzzle's files are made: one that is
+    not there is missing.
+    """
     return language != ENGLISH and script(puzzle_id, root, language).with_suffix(".md").exists()
 
 
@@ -126,7 +134,8 @@ def _spoken(place: Callable[[str], Path]) -> Path:
 
 
 def files(puzzle_id: str, root: Path = ROOT) -> tuple[Path, ...]:
-    """What a learner may write the puzzle's kernels into: its file, its notebook, and those of an earlier version.
+    """Return what a learner may write the puzzle's kernels into: its file, its notebook, and those of an earlier
+    version.
 
     Those in the language that is spoken come first; in others than English, as far as they are there or translated.
     """
@@ -140,7 +149,7 @@ def files(puzzle_id: str, root: Path = ROOT) -> tuple[Path, ...]:
 
 
 def is_own(path: Path, puzzle_id: str, root: Path = ROOT) -> bool:
-    """Whether a path leads to one of the puzzle's own files, by whatever way."""
+    """Return whether a path leads to one of the puzzle's own files, by whatever way."""
     return os.path.realpath(path) in map(os.path.realpath, files(puzzle_id, root))
 
 
@@ -151,5 +160,5 @@ def check_typed(puzzle_id: str, file: object = "") -> str:
 
 
 def shown(path: Path) -> str:
-    """A path as it can be typed here: short if it is below the current folder."""
+    """Return a path as it can be typed here: short if it is below the current folder."""
     return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)

@@ -14,7 +14,7 @@ NEW_FILE = 0o644
 
 
 def reason(error: OSError) -> str:
-    """What went wrong with which file, as far as the system says so."""
+    """Return what went wrong with which file, as far as the system says so."""
     return ": ".join(str(part) for part in (error.strerror or error, error.filename) if part is not None)
 
 

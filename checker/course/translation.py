@@ -49,7 +49,7 @@ _LISTS = tuple(re.compile(pattern) for pattern in (r"; ", r", and |, | and ", r"
 
 
 def mark_of(said: words.Words) -> str:
-    """The same of an entry of a file of words."""
+    """Return the same of an entry of a file of words."""
     return mark("\n".join(said.texts))
 
 
@@ -84,7 +84,9 @@ class Phrase:
         return re.compile("".join(parts), re.DOTALL)
 
     def may_be(self, english: str) -> bool:
-        """Whether what stands around the holes is in a text, in this order: without it, a form would try for long."""
+        """Return whether what stands around the holes is in a text, in this order: without it, a form would try for
+        long.
+        """
         literal, at = self.literal, 0
         if not english.startswith(literal[0]) or not english.endswith(literal[-1]):
             return False
@@ -117,7 +119,7 @@ class Phrasebook:
         self._told: dict[str, str | None] = {}
 
     def said(self, english: str) -> str | None:
-        """A text in the other language; None if not all of it is known, or if it is longer than what we say."""
+        """Return a text in the other language; None if not all of it is known, or if it is longer than what we say."""
         if english in self.whole:
             return self.whole[english]
         if len(english) > LONGEST:
@@ -172,12 +174,12 @@ class Phrasebook:
 
 @cache
 def phrasebook(language: str, package: Path = PACKAGE) -> Phrasebook:
-    """What the files of a language have for what they were made from, as it is now; nothing in English."""
+    """Return what the files of a language have for what they were made from, as it is now; nothing in English."""
     return Phrasebook(phrases(language, package)) if language != ENGLISH else Phrasebook(())
 
 
 def phrases(language: str, package: Path = PACKAGE) -> Iterator[Phrase]:
-    """The phrases of all files of a language."""
+    """Yield the phrases of all files of a language."""
     for path in files(language, package):
         if english := english_of(path):
             yield from of_words(english, path)
@@ -192,7 +194,7 @@ def sentences(path: Path) -> list[tuple[str, str]]:
 
 
 def of_pages(language: str, *folders: Path) -> dict[str, str]:
-    """What the scripts of pages in some folders say, each in English and in a language: `zh.md` next to them.
+    """Return what the scripts of pages in some folders say, each in English and in a language: `zh.md` next to them.
 
     They look it up as it stands; no report does, so that it is in no phrasebook. Nothing in English.
     """
@@ -202,7 +204,7 @@ def of_pages(language: str, *folders: Path) -> dict[str, str]:
 
 
 def files(language: str, package: Path = PACKAGE) -> list[Path]:
-    """The files with words and sentences in a language."""
+    """Return the files with words and sentences in a language."""
     return sorted(package.rglob(f"*.{language}.md"))
 
 
@@ -213,14 +215,14 @@ def english_of(path: Path) -> Path | None:
 
 
 def entries(path: Path) -> dict[str, tuple[str, words.Words]]:
-    """The words in a translated file, by their keys, each with the mark of the English."""
+    """Return the words in a translated file, by their keys, each with the mark of the English."""
     text = path.read_text(encoding="utf-8")
     marks = {match[1].removeprefix("# "): match[2] for match in _MARKED.finditer(text)}
     return {key: (marks.get(key, ""), said) for key, said in words.read(_MARKED.sub(r"\1", text), path.name).items()}
 
 
 def of_words(english: Path, path: Path) -> Iterator[Phrase]:
-    """The phrases of a file of words, without those whose English has changed."""
+    """Yield the phrases of a file of words, without those whose English has changed."""
     now = words.read(english.read_text(encoding="utf-8"), english.name)
     for key, (made_from, said) in entries(path).items():
         if key in now and made_from == mark_of(now[key]):

@@ -185,7 +185,7 @@ class Finding:
     withheld: bool = False  # the hint: a learner gets it when the finding is seen again
 
     def worded(self, change: Callable[[str], str]) -> Finding:
-        """The same in other words: explanation, question and hint changed."""
+        """Return the same in other words: explanation, question and hint changed."""
         explanation, question, hint = map(change, (self.explanation, self.question, self.hint))
         return replace(self, explanation=explanation, question=question, hint=hint)
 
@@ -294,7 +294,7 @@ class Verdict:
         return sum(map(self.worth, self.properties))
 
     def worth(self, one: PropertyResult) -> int:
-        """The points that a property brings: it may be proven of a submission that scores 0."""
+        """Return the points that a property brings: it may be proven of a submission that scores 0."""
         if not one.passed:
             return 0
         if self.status is Status.DOES_NOT_COMPILE:
@@ -302,7 +302,7 @@ class Verdict:
         return 0 if self.status in SCORES_NOTHING else one.weight
 
     def counts(self, one: PropertyResult) -> bool:
-        """Whether a property that is proven counts."""
+        """Return whether a property that is proven counts."""
         uncompiled = self.status is Status.DOES_NOT_COMPILE and self.uncompiled
         return one.passed and (self.status not in SCORES_NOTHING or bool(uncompiled))
 
@@ -312,7 +312,7 @@ class Verdict:
         return sum(p.weight for p in self.properties)
 
     def weighed(self, points: Mapping[str, int]) -> Verdict:
-        """The same with these points for its properties, by name; a property that is not named keeps its own."""
+        """Return the same with these points for its properties, by name; a property that is not named keeps its own."""
         properties = tuple(replace(one, weight=points.get(one.name, one.weight)) for one in self.properties)
         return replace(self, properties=properties)
 

@@ -41,7 +41,7 @@ class Words:
     question: str = ""
 
     def filled(self, holes: Mapping[str, str]) -> Words:
-        """The same words with what some holes stand for."""
+        """Return the same words with what some holes stand for."""
         return Words(*(_HOLE.sub(lambda hole: holes.get(hole[1], hole[0]), text) for text in self.texts))
 
     def or_else(self, other: Words) -> Words:
@@ -81,7 +81,7 @@ class Page:
             self.words[key] = own
 
     def said(self, key: str, holes: Mapping[str, str]) -> Words:
-        """The words under a key, with what these holes stand for.
+        """Return the words under a key, with what these holes stand for.
 
         Raises LookupError, with what there is in place of it, if the file lacks the key or the text a hole.
         """
@@ -102,7 +102,7 @@ class Ideas(Page):
         self.made: set[str] = set()
 
     def __call__(self, key: str, *signs: Sign, **holes: str) -> Misconception:
-        """The idea of this key, with its signs; `holes` are filled in, and others left to somebody else.
+        """Return the idea of this key, with its signs; `holes` are filled in, and others left to somebody else.
 
         Raises LookupError as `said` does, and ValueError without signs: nothing would recognise such an idea.
         """
@@ -133,7 +133,9 @@ class Findings(Page):
         named: bool = True,
         **holes: object,
     ) -> Finding:
-        """The finding of this key, with all holes filled in. Raises LookupError as `said` does, and for one left."""
+        """Return the finding of this key, with all holes filled in. Raises LookupError as `said` does, and for one
+        left.
+        """
         said = self.said(key, {name: str(value) for name, value in holes.items()})
         if left := self.words[key].holes - holes.keys():
             raise LookupError(f"{self.path.name}: {key} needs {sorted(left)}.")
@@ -144,7 +146,9 @@ class Findings(Page):
 
 
 def read(text: str, name: str) -> dict[str, Words]:
-    """The words in a file, by their keys. Raises ValueError for what does not have the form, with `name` and line."""
+    """Return the words in a file, by their keys. Raises ValueError for what does not have the form, with `name` and
+    line.
+    """
     definitions: dict[str, str] = {}
     found: dict[str, dict[str, str]] = {}
     for number, line in enumerate(text.splitlines(), 1):

@@ -66,7 +66,9 @@ def judge(work: Work, folder: Path) -> None:
 
 
 def verdict_of(outcome: Outcome, course: settings.Settings) -> Verdict | None:
-    """The verdict in the course's points; None if there is none: what cannot be read may be right all the same."""
+    """Return the verdict in the course's points; None if there is none: what cannot be read may be
+    right all the same.
+    """
     verdict = None if outcome.record is None or outcome.fault else record.load(outcome.record)
     return None if verdict is None else replace(course.weighed(verdict), submission_sha256=outcome.sha256)
 
@@ -96,7 +98,9 @@ def grade(works: Sequence[Work], folder: Path, crew: Crew, tell: Callable[[str, 
 
 
 def _in_turn(outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """One of each student, then another of each: whoever hands in a thousand slow ones makes nobody else wait."""
+    """Return one of each student, then another of each: whoever hands in a thousand slow ones makes
+    nobody else wait.
+    """
     before: Counter[str] = Counter()
     turns = []
     for outcome in outcomes:
@@ -106,7 +110,7 @@ def _in_turn(outcomes: Sequence[Outcome]) -> list[Outcome]:
 
 
 def _tries(problem: Exception) -> int:
-    """How often something is tried before this is what is said of it."""
+    """Return how often something is tried before this is what is said of it."""
     if isinstance(problem, MachineTooBusy):
         return 2
     return 1 if isinstance(problem, _FINAL) else TRIES
@@ -125,7 +129,8 @@ def _each(
     crew: Crew,
     done: Callable[[int], None],
 ) -> list[Any]:
-    """What a function says of each, or the exception; what was lost, or had no time, is tried again after all others.
+    """Return what a function says of each, or the exception; what was lost, or had no time, is tried again after all
+    others.
 
     Then each is alone: where many are under way, one that ends its worker may take others with it.
     """

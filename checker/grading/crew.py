@@ -64,7 +64,7 @@ class Crew:
     # Who waits for other machines looks whether they are still there.
 
     def _awaited(self, wait: Callable[[float | None], _T]) -> _T:
-        """What comes of waiting for so many seconds; None: until it comes."""
+        """Return what comes of waiting for so many seconds; None: until it comes."""
         return wait(None)
 
     def _answer(self, future: Future[Any]) -> Any:
@@ -110,7 +110,9 @@ class Processes:
         self.own, self.pools = threading.local(), set[ProcessPoolExecutor]()
 
     def call(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-        """The result, or the exception that was raised; WorkerLost if the process has ended without an answer."""
+        """Return the result, or the exception that was raised; WorkerLost if the process has ended
+        without an answer.
+        """
         if not hasattr(self.own, "pool"):
             self.own.pool, self.own.made = _pool(), 0
             self.pools.add(self.own.pool)

@@ -31,7 +31,7 @@ SEVEN = ("p1", "p2", "p3", "p4", "p5", "p6", "p7")  # what a course has whose fi
 
 
 def _kind(of: Any, description: str, **limits: Any) -> Any:
-    """What a value of the file may be; the description ends the sentence on one that does not fit."""
+    """Return what a value of the file may be; the description ends the sentence on one that does not fit."""
     return Annotated[of, Meta(description=description, **limits)]
 
 
@@ -100,7 +100,7 @@ class Late:
     grace_minutes: float = 0.0
 
     def penalty(self, score: float, seconds_late: float) -> float:
-        """The points that a score loses."""
+        """Return the points that a score loses."""
         late = seconds_late - 60 * self.grace_minutes
         if self.policy == "none" or late <= 0:
             return 0.0
@@ -149,7 +149,7 @@ class Settings:
         return self.folder / "records"
 
     def allowed_attempts(self, assignment: str) -> int:
-        """How many submissions count; 0: any number."""
+        """Return how many submissions count; 0: any number."""
         return self.attempts.get(assignment, self.attempts.get("allowed", 0))
 
     def counting(self, assignment: str, attempts: Sequence[_T]) -> Sequence[_T]:
@@ -166,32 +166,32 @@ class Settings:
         return self.late.penalty(score, seconds_late - more)
 
     def questions(self, puzzle_id: str) -> tuple[Question, ...]:
-        """The written questions of a puzzle's assignment."""
+        """Return the written questions of a puzzle's assignment."""
         return self.question.get(ladder.stems()[puzzle_id], ())
 
     def detail(self, puzzle_id: str) -> Detail:
-        """How much of a verdict on a puzzle students are told."""
+        """Return how much of a verdict on a puzzle students are told."""
         return self.feedback.get(ladder.stems()[puzzle_id], self.feedback.get("detail", FULL))
 
     def points_of(self, puzzle_id: str) -> dict[str, int]:
-        """The points of each property of a puzzle; the catalog's weights where nothing else is said."""
+        """Return the points of each property of a puzzle; the catalog's weights where nothing else is said."""
         puzzle = catalog.load(puzzle_id)
         said = self.points.get(puzzle.stem, {})
         return {one.name: said.get(one.name, one.weight) for one in puzzle.properties}
 
     def possible(self, puzzle_id: str) -> int:
-        """The points of all properties of a puzzle: what the judge gives."""
+        """Return the points of all properties of a puzzle: what the judge gives."""
         return sum(self.points_of(puzzle_id).values())
 
     def weighed(self, verdict: Verdict) -> Verdict:
-        """A verdict with this course's points."""
+        """Return a verdict with this course's points."""
         if verdict.puzzle is None:
             return verdict
         return replace(verdict.weighed(self.points_of(verdict.puzzle)), uncompiled=self.does_not_compile)
 
 
 def expanded(path: str) -> Path:
-    """A path in which ~ stands for a home folder. Raises SettingsError if nobody says where that is."""
+    """Return a path in which ~ stands for a home folder. Raises SettingsError if nobody says where that is."""
     try:
         return Path(path).expanduser()
     except RuntimeError as error:
@@ -199,7 +199,7 @@ def expanded(path: str) -> Path:
 
 
 def read(folder: Path) -> Settings:
-    """The settings of the course in a folder. Raises SettingsError with a sentence."""
+    """Return the settings of the course in a folder. Raises SettingsError with a sentence."""
     path = folder / NAME
     try:
         return checked(path.read_text(encoding="utf-8"), folder)
@@ -210,7 +210,7 @@ def read(folder: Path) -> Settings:
 
 
 def checked(text: str, folder: Path) -> Settings:
-    """The settings that a text says, of the course in a folder. Raises SettingsError with a sentence."""
+    """Return the settings that a text says, of the course in a folder. Raises SettingsError with a sentence."""
     path = folder / NAME
     try:
         return Settings(folder, **_said(msgspec.toml.decode(text)))
@@ -222,12 +222,12 @@ def checked(text: str, folder: Path) -> Settings:
 
 @cache
 def read_once(folder: Path) -> Settings:
-    """The same, for a process that works for one course. Raises SettingsError."""
+    """Return the same, for a process that works for one course. Raises SettingsError."""
     return read(folder)
 
 
 def _said(data: dict[str, Any]) -> dict[str, Any]:
-    """What a file says, as the fields of `Settings`."""
+    """Return what a file says, as the fields of `Settings`."""
     said = _table("the file", data, _FILE)
     ids = ladder.ids()
     if "puzzles" in said:
@@ -257,7 +257,7 @@ def _said(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _questions(stem: str, given: list[dict[str, Any]]) -> Iterator[Question]:
-    """The questions of an assignment. Raises SettingsError."""
+    """Yield the questions of an assignment. Raises SettingsError."""
     where, names = f"[[question.{stem}]]", set()
     for number, table in enumerate(given, start=1):
         said = {"name": f"question-{number}", **_table(where, table, _QUESTION)}
@@ -284,7 +284,7 @@ def ids_of(named: list[str | int]) -> tuple[str, ...]:
 
 
 def _table(where: str, data: dict[str, Any], kinds: dict[str, Any]) -> dict[str, Any]:
-    """A table of the file, each value as its kind. Raises SettingsError.
+    """Return a table of the file, each value as its kind. Raises SettingsError.
 
     A misspelt name would be passed over in silence, and cost somebody points: so it is refused.
     """
@@ -305,7 +305,7 @@ def check_id(id: str) -> None:
 
 
 def template(id: str) -> str:
-    """A new course's `course.toml`: everything that can be said in it, as it holds by default."""
+    """Return a new course's `course.toml`: everything that can be said in it, as it holds by default."""
     head = Path(__file__).with_name(NAME).read_text(encoding="utf-8")
     head = head.format(id=id, puzzles=json.dumps(ladder.graded()))
     return head + "".join(_template_points(puzzle_id) for puzzle_id in ladder.graded())

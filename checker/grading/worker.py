@@ -41,7 +41,7 @@ class Unfit(Exception):
 
 
 def needs(course: settings.Settings, mark: Path, sample: Path) -> Needs:
-    """What workers need to judge for this grader the puzzles of such a course. Raises KeyProblem."""
+    """Return what workers need to judge for this grader the puzzles of such a course. Raises KeyProblem."""
     return Needs(course.folder, mark, Path.cwd(), sample, course.puzzles, record.judging(course))
 
 
@@ -61,7 +61,7 @@ def dask_setup(worker: object) -> None:
 
 
 def called(needs: Needs, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-    """The result of a call, or the exception that it raised. An exception of Dask's is none of these."""
+    """Return the result of a call, or the exception that it raised. An exception of Dask's is none of these."""
     if needs.mark not in _fit and (reason := _why_unfit(needs)):
         return Unfit(
             f"The worker on {socket.gethostname()} cannot grade together with this machine: {reason}. All workers "
@@ -81,7 +81,7 @@ def _there(current: Path, function: Callable[..., Any], arguments: tuple[Any, ..
 
 
 def _why_unfit(needs: Needs) -> str:
-    """Why this worker cannot take part in the batch; nothing if it can."""
+    """Return why this worker cannot take part in the batch; nothing if it can."""
     if not needs.mark.exists():
         return f"it does not see what is written to {needs.mark.parent} here"
     if not (needs.current / needs.sample).exists():

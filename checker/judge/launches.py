@@ -23,7 +23,9 @@ MOST_COMPILED = 8  # launches; of more than that, those with the largest tiles, 
 
 
 def launch_findings(puzzle: Puzzle, evidence: Evidence, where: Locator) -> Iterator[Finding]:
-    """The misconception that explains which kernels a call has launched; or the first one that it does not fit."""
+    """Yield the misconception that explains which kernels a call has launched; or the first one
+    that it does not fit.
+    """
     case, result = evidence.case, evidence.result
     assert result is not None
     every = _every(puzzle)
@@ -45,7 +47,7 @@ def launch_findings(puzzle: Puzzle, evidence: Evidence, where: Locator) -> Itera
 
 
 def _idle_programs(puzzle: Puzzle, evidence: Evidence, where: Locator) -> Iterator[Finding]:
-    """The first launch whose grid is larger than it has to be."""
+    """Yield the first launch whose grid is larger than it has to be."""
     case, result, every = evidence.case, evidence.result, _every(puzzle)
     assert result is not None
     blocks = {one.kernel: one.form.constexprs for one in reversed(result.launched)}
@@ -60,7 +62,7 @@ def _idle_programs(puzzle: Puzzle, evidence: Evidence, where: Locator) -> Iterat
 
 
 def kept_in_half(puzzle: Puzzle, evidence: Evidence, where: Locator) -> Iterator[Note]:
-    """What a function keeps in half precision although nothing else of it is rounded so."""
+    """Yield what a function keeps in half precision although nothing else of it is rounded so."""
     assert evidence.result is not None
     for one in evidence.result.launched:
         for idea in ideas(puzzle.misconceptions, InHalf):
@@ -69,12 +71,14 @@ def kept_in_half(puzzle: Puzzle, evidence: Evidence, where: Locator) -> Iterator
 
 
 def _every(puzzle: Puzzle) -> list[str]:
-    """The kernels that a puzzle's functions launch, in the order in which the box has them."""
+    """Return the kernels that a puzzle's functions launch, in the order in which the box has them."""
     return [kernel for one in puzzle.kernels for kernel in one.launches]
 
 
 def as_launched(puzzle: Puzzle, evidence: Sequence[Evidence], targets: Sequence[str]) -> list[tuple[Launched, Job]]:
-    """The kernels to compile as they were launched: of each kernel, type and set of options the largest tiles."""
+    """Return the kernels to compile as they were launched: of each kernel, type and set of options
+    the largest tiles.
+    """
     every, largest = _every(puzzle), dict[object, Launched]()
     for one in (launched for e in evidence for result in e.results for launched in result.launched):
         if 0 <= one.kernel < len(every) and _types(one):  # what a runner says may be anything
@@ -111,7 +115,7 @@ def _types(one: Launched) -> list[str]:
 
 
 def _bytes(one: Launched) -> int:
-    """The size of a tile in each dimension, times that of its elements."""
+    """Return the size of a tile in each dimension, times that of its elements."""
     sides = math.prod(value for value in one.form.constexprs.values() if type(value) is int)
     return sides * (4 if _types(one)[0] == "*fp32" else 2)
 

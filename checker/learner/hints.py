@@ -29,7 +29,7 @@ class Shown:
 
 
 def hints_of(puzzle_id: str, root: Path = places.ROOT) -> tuple[Hint, ...]:
-    """All hints of a puzzle, from its file, or from its notebook if they have gone from there.
+    """Return all hints of a puzzle, from its file, or from its notebook if they have gone from there.
 
     A hosted notebook has no files next to it: there they are those of the installed package.
     """
@@ -45,7 +45,7 @@ def hints_of(puzzle_id: str, root: Path = places.ROOT) -> tuple[Hint, ...]:
 
 
 def next_hint(puzzle_id: str, root: Path = places.ROOT) -> Shown:
-    """One hint more than were seen so far, and remember that; none if there are no more."""
+    """Return one hint more than were seen so far, and remember that; none if there are no more."""
     every = hints_of(puzzle_id, root)
     before = opened(root)
     seen = before.progress.of(puzzle_id).hints
@@ -71,7 +71,7 @@ def next_hint(puzzle_id: str, root: Path = places.ROOT) -> Shown:
 
 
 def seen_hints(puzzle_id: str, root: Path = places.ROOT) -> Shown:
-    """The hints that were seen so far."""
+    """Return the hints that were seen so far."""
     found, every = opened(root), hints_of(puzzle_id, root)
     return _shown(puzzle_id, every[: found.progress.of(puzzle_id).hints], found, every, root)
 

@@ -40,12 +40,12 @@ from checker.submission.read import Submission, Unreadable
 
 
 def checked(puzzle_id: str, file: Path | None, terms: Terms | None) -> Verdict:
-    """The verdict on one puzzle, as a learner gets it. Raises only Misuse: our fault is a verdict."""
+    """Return the verdict on one puzzle, as a learner gets it. Raises only Misuse: our fault is a verdict."""
     return outcome_of(puzzle_id, file, terms).verdict
 
 
 def outcome_of(puzzle_id: str, file: Path | None, terms: Terms | None, *, believing: bool = False) -> Outcome:
-    """The same with what the verdict rests on. `believing`: what was accepted before is not run again."""
+    """Return the same with what the verdict rests on. `believing`: what was accepted before is not run again."""
     own = Path(shown(spoken_script(puzzle_id)))
     path = file if file is not None else own
     try:
@@ -84,7 +84,7 @@ def best(puzzle_id: str, found: Sequence[Candidate], terms: Terms | None) -> Out
 
 
 def all_checked(terms: Terms | None, *, in_notebook: bool) -> tuple[list[Verdict], str]:
-    """The verdicts on all puzzles, and a sentence if some are left out. Raises only Misuse.
+    """Return the verdicts on all puzzles, and a sentence if some are left out. Raises only Misuse.
 
     Of a puzzle's file and its notebook, the one that was begun is checked; of both, the one of the kind that asks.
     """
@@ -97,13 +97,13 @@ def all_checked(terms: Terms | None, *, in_notebook: bool) -> tuple[list[Verdict
 
 
 def twice(asked: Sequence[Callable[[], Verdict]]) -> list[Verdict]:
-    """What all of them say; those that this machine was too busy for once more, after the others."""
+    """Return what all of them say; those that this machine was too busy for once more, after the others."""
     verdicts = [ask() for ask in asked]
     return [ask() if v.status is Status.TOO_BUSY else v for ask, v in zip(asked, verdicts, strict=True)]
 
 
 def _begun(puzzle_id: str, *, in_notebook: bool) -> Path | None:
-    """Which of a puzzle's files is not the stub any more."""
+    """Return which of a puzzle's files is not the stub any more."""
     for path in sorted(files(puzzle_id), key=lambda path: (path.suffix == ".ipynb") != in_notebook):
         with contextlib.suppress(Unreadable):
             if started(puzzle_id, newest(path, catalog.load(puzzle_id).kernels)):
@@ -112,7 +112,7 @@ def _begun(puzzle_id: str, *, in_notebook: bool) -> Path | None:
 
 
 def _one_of_all(puzzle_id: str, path: Path | None, terms: Terms | None) -> Verdict:
-    """The verdict on one of all puzzles; also if it runs kernels of another one that are not accepted."""
+    """Return the verdict on one of all puzzles; also if it runs kernels of another one that are not accepted."""
     try:
         return checked(puzzle_id, path, terms)
     except AnotherFirst as misuse:
@@ -120,13 +120,13 @@ def _one_of_all(puzzle_id: str, path: Path | None, terms: Terms | None) -> Verdi
 
 
 def _accepted_before(puzzle_id: str, submission: Submission) -> bool:
-    """Whether this very text was accepted last, and the texts of all puzzles whose kernels it launches were."""
+    """Return whether this very text was accepted last, and the texts of all puzzles whose kernels it launches were."""
     texts = [(puzzle_id, submission), *((needed, own(needed)) for needed in ladder.RUNGS[puzzle_id].launches)]
     return all(progress.accepted_as(one, text.sha256) for one, text in texts)
 
 
 def for_learner(verdict: Verdict, path: Path | None) -> Verdict:
-    """The verdict as a learner gets it, and what was reached written down; in grading, it stays as it is.
+    """Return the verdict as a learner gets it, and what was reached written down; in grading, it stays as it is.
 
     `path`: what was checked; None if that is not known. Only a puzzle's own file or notebook counts. Raises
     AnotherFirst if the puzzle runs kernels of others that are not accepted.
@@ -162,7 +162,8 @@ def _insist_on_accepted(puzzle_id: str, works: bool) -> None:
 
 
 def _in_steps(verdict: Verdict, puzzle_id: str) -> Verdict:
-    """The verdict with the hints withheld of what is seen for the first time, how to get them, and how to see it run.
+    """Return the verdict with the hints withheld of what is seen for the first time, how to get them, and how to see it
+    run.
 
     Only the first finding is written down: the others wait until it is their turn. Where it cannot be written down,
     nothing is withheld.
@@ -194,7 +195,7 @@ def _in_steps(verdict: Verdict, puzzle_id: str) -> Verdict:
 
 
 def _looking_ahead(verdict: Verdict, puzzle_id: str, found: Opened) -> Verdict:
-    """A verdict of success with what comes next, where the learner has got as far as this.
+    """Return a verdict of success with what comes next, where the learner has got as far as this.
 
     If the solution is open to them and this copy of the course explains it, with how to read that.
     """
@@ -211,7 +212,7 @@ def _looking_ahead(verdict: Verdict, puzzle_id: str, found: Opened) -> Verdict:
 
 
 def held_back(asked: Collection[str], verdict: Verdict) -> Finding | None:
-    """What is still wrong of that which was only asked about. Looked at again, it comes with its hint."""
+    """Return what is still wrong of that which was only asked about. Looked at again, it comes with its hint."""
     return next((finding for finding in verdict.findings if finding.id in asked), None)
 
 
@@ -229,12 +230,12 @@ def _elsewhere(verdict: Verdict, puzzle_id: str) -> Verdict:
 
 
 def misused(sentence: str, hint: str = "") -> Verdict:
-    """The verdict when there was nothing to check."""
+    """Return the verdict when there was nothing to check."""
     return Verdict(None, "", Status.MISUSED, (Finding("misused", Status.MISUSED, sentence, "", hint),))
 
 
 def fault(puzzle_id: str | None, error: Exception) -> Verdict:
-    """The verdict when the checker itself has failed, or the machine has let it do too little."""
+    """Return the verdict when the checker itself has failed, or the machine has let it do too little."""
     if os.environ.get(TRACEBACK_VARIABLE):
         traceback.print_exception(error)
     if isinstance(error, TooBusy):

@@ -56,7 +56,8 @@ class Answer:
 
 
 def guesses_of(puzzle: Puzzle, said: Mapping[str, object]) -> Guesses:
-    """The guesses that are meant by names and what was given for each: a number or its text; None and ... are open.
+    """Return the guesses that are meant by names and what was given for each: a number or its text; None and ... are
+    open.
 
     Without any name, all questions are. Raises Misuse for a name that there is none of, and for what is no number.
     """
@@ -97,18 +98,20 @@ def _number(name: str, given: object) -> float | None:
 
 
 def still_open(puzzle: Puzzle, guesses: Guesses) -> list[Question]:
-    """Those of the questions asked for that have no guess yet."""
+    """Return those of the questions asked for that have no guess yet."""
     return [question for question in puzzle.questions if guesses.get(question.name, 0) is None]
 
 
 def not_accepted(puzzle: Puzzle) -> str:
-    """Why a guess gets no answer; what to type comes after it."""
+    """Return why a guess gets no answer; what to type comes after it."""
     what = "function" if puzzle.pytorch else "kernel"
     return f"Only an accepted {what} can answer, and yours is not accepted yet. Check it first:"
 
 
 def answered(puzzle: Puzzle, outcome: Outcome, guesses: Guesses, host: Host | None = None) -> tuple[Answer, ...]:
-    """What the accepted kernels of an outcome say to each guess. Raises Misuse if one of these launches goes wrong."""
+    """Return what the accepted kernels of an outcome say to each guess. Raises Misuse if one of these launches goes
+    wrong.
+    """
     questions = [question for question in puzzle.questions if guesses.get(question.name) is not None]
     cases = list(dict.fromkeys(question.launch for question in questions))
     done = dict(zip(cases, _done(puzzle, outcome, cases, host), strict=True))
@@ -159,7 +162,7 @@ def asked(questions: Sequence[Question]) -> Iterator[Line]:
 
 
 def shown(puzzle: Puzzle, answers: Sequence[Answer], found: Opened | None) -> Iterator[Line]:
-    """The answers in words, and how many first guesses were right if that is known."""
+    """Yield the answers in words, and how many first guesses were right if that is known."""
     what = "function" if puzzle.pytorch else "kernel"
     for answer in answers:
         question, own, guess = answer.question, number(answer.own), number(answer.guess)
@@ -178,7 +181,7 @@ def shown(puzzle: Puzzle, answers: Sequence[Answer], found: Opened | None) -> It
 
 
 def number(value: float) -> str:
-    """A whole number as it is, any other with as many digits as are compared."""
+    """Return a whole number as it is, any other with as many digits as are compared."""
     if value == round(value) and abs(value) < 1e15:
         return f"{value:.0f}"
     return f"{value:.{DIGITS}f}" if 10.0**-DIGITS < abs(value) < 1 else f"{value:.{DIGITS}g}"
@@ -201,7 +204,7 @@ def _done(puzzle: Puzzle, outcome: Outcome, cases: list[Case], host: Host | None
 
 
 def _wrong(puzzle: Puzzle, case: Case, result: LaunchResult) -> bool:
-    """Whether anything that was stored is wrong, or anything is missing that must be there."""
+    """Return whether anything that was stored is wrong, or anything is missing that must be there."""
     for name, expected in puzzle.expected(case).items():
         missing = never_stored(case, result, name)
         if (wrong_elements(result.tensors[name], expected) & ~missing).any():

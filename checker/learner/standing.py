@@ -48,7 +48,7 @@ def rows(progress: Progress) -> Iterator[Row]:
 
 
 def summary(progress: Progress) -> str:
-    """How many are solved, as a sentence."""
+    """Return how many are solved, as a sentence."""
     done = sum(progress.of(puzzle_id).solved for puzzle_id in ladder.RUNGS)
     return f"{done} of {len(ladder.RUNGS)} puzzles solved."
 
@@ -76,7 +76,7 @@ def table(progress: Progress) -> RenderableType:
 
 
 def in_notebook(found: Opened) -> str:
-    """The same as one HTML element, with links to the notebooks that are there."""
+    """Return the same as one HTML element, with links to the notebooks that are there."""
     progress, lines = found.progress, []
     for number, row in enumerate(rows(progress)):
         if number == len(ladder.SPINE):

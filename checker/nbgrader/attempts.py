@@ -22,7 +22,7 @@ from checker.nbgrader.students import is_odd
 
 
 def attempts(course: Settings, student: str) -> Iterator[Attempt]:
-    """Every attempt of a student, by puzzle, the oldest first; one that nobody has judged yet is judged.
+    """Yield every attempt of a student, by puzzle, the oldest first; one that nobody has judged yet is judged.
 
     Raises KeyProblem and NotReady: then nothing can be judged here. nbgrader's exchange names its folders
     STUDENT+ASSIGNMENT+TIME+…; what was collected from it is the newest of these, and is not shown twice.
@@ -61,7 +61,7 @@ def _in_exchange(course: Settings, assignment: str) -> Iterator[tuple[str, str, 
 
 
 def _collected(course: Settings, student: str, puzzle_id: str) -> Iterator[Attempt]:
-    """What lies in `submitted/`, if nothing came through the exchange."""
+    """Yield what lies in `submitted/`, if nothing came through the exchange."""
     with contextlib.suppress(NothingFound):
         for work in collected(course.folder):
             if (work.student, work.puzzle) == (student, puzzle_id):

@@ -58,7 +58,7 @@ class _Written:
         self.released = released / f"{names['notebook']}.ipynb"
 
     def clean(self, log: Any) -> Any:
-        """The notebook without anything that could do harm. Raises NotGraded."""
+        """Return the notebook without anything that could do harm. Raises NotGraded."""
         path, cells, problem = self.folder / f"{self.name}.ipynb", [], ""
         try:
             if os.path.islink(path):  # noqa: PTH114 (see `chosen.handed`)
@@ -98,7 +98,7 @@ class _Notebook(_Written):
 
 
 def _puzzle_of(resources: Any) -> Puzzle | None:
-    """The puzzle that nbgrader is converting a notebook of, if it is one of the catalog's."""
+    """Return the puzzle that nbgrader is converting a notebook of, if it is one of the catalog's."""
     puzzle_id = ladder.ids().get(resources["nbgrader"]["notebook"])
     return None if puzzle_id is None else catalog.load(puzzle_id)
 
@@ -188,7 +188,9 @@ class Judge(NbGraderPreprocessor):
 
 
 def _left_to_people(nb: Any, resources: Any) -> tuple[Any, Any]:
-    """A notebook that is no puzzle, with nothing executed. Raises NotGraded if it has a cell that would have to be."""
+    """Return a notebook that is no puzzle, with nothing executed. Raises NotGraded if it has a cell that would have to
+    be.
+    """
     names = resources["nbgrader"]
     with Gradebook(names["db_url"]) as gradebook:
         notebook = gradebook.find_notebook(names["notebook"], names["assignment"])
@@ -235,7 +237,9 @@ class LatePolicy(BasePlugin):
     """The penalty that course.toml asks for."""
 
     def late_submission_penalty(self, student_id: str, score: float, total_seconds_late: float) -> float:
-        """The points that a late submission loses. `score`: with what was given by hand, which stays as it is."""
+        """Return the points that a late submission loses. `score`: with what was given by hand,
+        which stays as it is.
+        """
         step, converter = self.parent, self.parent.parent.parent  # the preprocessor, and its exporter's converter
         course = settings.read(Path(converter.coursedir.root))
         notebook = step.gradebook.find_submission_notebook(step.notebook_id, step.assignment_id, student_id)
@@ -244,7 +248,7 @@ class LatePolicy(BasePlugin):
 
 
 def _outputs(verdict: Verdict) -> list[Any]:
-    """The report, and the score: nbgrader takes the number that a cell's result shows."""
+    """Return the report, and the score: nbgrader takes the number that a cell's result shows."""
     shown = new_output("display_data", data={"text/html": html(verdict), "text/plain": plain(report(verdict))})
     return [shown, new_output("execute_result", data={"text/plain": str(float(verdict.earned))})]
 

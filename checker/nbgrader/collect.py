@@ -65,7 +65,9 @@ class CollectAllowed(ExchangeCollect):
             self.log.warning("course.toml gives %s more time, and nobody of this name is known", name)
 
     def _path_to_record(self, path: str) -> dict[str, Any]:
-        """What a submission's name says. Anybody may write to the exchange: nbgrader would stop at an odd name."""
+        """Return what a submission's name says. Anybody may write to the exchange: nbgrader would
+        stop at an odd name.
+        """
         try:
             record: dict[str, Any] = super()._path_to_record(path)
             odd = is_odd(record["username"]) or not stat.S_ISDIR(Path(path).lstat().st_mode)
@@ -172,7 +174,7 @@ def _raise(error: OSError) -> None:
 
 
 def _plain(name: str, folder: int, most: int) -> bytes | None:
-    """What a file in an open folder holds; None if it is a link, a pipe or the like. OSError, RuntimeError."""
+    """Return what a file in an open folder holds; None if it is a link, a pipe or the like. OSError, RuntimeError."""
     try:
         descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
     except OSError as error:
@@ -251,7 +253,7 @@ class WhoseFile(FileNameCollectorPlugin):
     """Says who has handed in a file. With a `named_regexp` of the instructor's own, that holds."""
 
     def collect(self, submitted_file: str) -> dict[str, str] | None:
-        """The student, and a name for the file; None if nothing says whose it is."""
+        """Return the student, and a name for the file; None if nothing says whose it is."""
         path = Path(submitted_file)
         if self.named_regexp or (path.suffix not in self.valid_ext and path not in self._names):
             own: dict[str, str] | None = super().collect(submitted_file)

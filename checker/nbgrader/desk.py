@@ -89,11 +89,11 @@ class Desk:
         self.app.coursedir = self.folders
 
     def gradebook(self) -> Any:
-        """The gradebook, as a context manager."""
+        """Return the gradebook, as a context manager."""
         return Gradebook(self.folders.db_url, self.folders.course_id)
 
     def place(self, step: str, student: str = ".") -> Path:
-        """One of nbgrader's folders of the assignment: source, release, submitted, autograded or feedback."""
+        """Return one of nbgrader's folders of the assignment: source, release, submitted, autograded or feedback."""
         return Path(self.folders.format_path(getattr(self.folders, f"{step}_directory"), student, self.assignment))
 
     # The steps, in their order.
@@ -148,7 +148,7 @@ class Desk:
         return list(step.left_out)
 
     def rows(self) -> list[dict[str, Any]]:
-        """The rows of the assignment, as `nbgrader export` writes them, after it has written all."""
+        """Return the rows of the assignment, as `nbgrader export` writes them, after it has written all."""
         grades = Grades(parent=self.app)
         grades.to = str(self.course.folder / "grades.csv")
         with self.gradebook() as book:
@@ -163,12 +163,12 @@ class Desk:
         return [name for name in folders if not is_odd(name)]
 
     def is_graded(self, student: str) -> bool:
-        """Whether what was autograded is what is there now."""
+        """Return whether what was autograded is what is there now."""
         submitted, autograded = self.place("submitted", student), self.place("autograded", student)
         return Grades(parent=self.app).is_graded(self.assignment, submitted, autograded)
 
     def _exchanging(self, name: str, **options: Any) -> Any:
-        """A step of the exchange's."""
+        """Return a step of the exchange's."""
         step = getattr(self.exchange, name)(
             coursedir=self.folders, parent=self.app, authenticator=self.app.authenticator
         )

@@ -102,7 +102,7 @@ class _Formulas(IPythonRenderer):
 
 
 def _mathml(formula: str, display: str) -> str:
-    """A formula as MathML; nothing if it is none, or has more in it than signs: it may be a student's."""
+    """Return a formula as MathML; nothing if it is none, or has more in it than signs: it may be a student's."""
     try:
         tree = ElementTree.fromstring(convert(formula, display=display))
     except Exception:  # of many kinds, some its own

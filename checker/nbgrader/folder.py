@@ -76,7 +76,7 @@ def _write_once(path: Path, text: str, made: Made) -> bool:
 
 
 def _other_exchange(own: Path, place: str) -> Iterator[str]:
-    """What to do if an exchange is named for a course that has its settings already."""
+    """Yield what to do if an exchange is named for a course that has its settings already."""
     if place and place not in own.read_text(encoding="utf-8", errors="replace"):
         yield f"{own.name} is yours, and stays as it is. To move the exchange, write there: c.Exchange.root = {place!r}"
 

@@ -80,7 +80,7 @@ class Grades(ExportPlugin):
         return (name for name in self.folders(assignment) if not is_odd(name))
 
     def folders(self, assignment: str) -> Iterator[str]:
-        """The names of all folders in `submitted/` for an assignment."""
+        """Yield the names of all folders in `submitted/` for an assignment."""
         pattern = self._folder("submitted", "*", assignment)
         for path in Path(pattern.anchor).glob(str(pattern.relative_to(pattern.anchor))):
             yield path.parts[pattern.parts.index("*")]
@@ -103,12 +103,14 @@ class Grades(ExportPlugin):
         return {**facts, **scores, "status": GRADED, "score": max(0.0, submission.score - penalty)}
 
     def _folder(self, step: str, student: str, assignment: str) -> Path:
-        """One of nbgrader's folders."""
+        """Return one of nbgrader's folders."""
         course = self.parent.coursedir
         return Path(course.format_path(getattr(course, f"{step}_directory"), student, assignment))
 
     def is_graded(self, assignment: str, submitted: Path, autograded: Path) -> bool:
-        """Whether what was graded is what is there now: it may have been replaced since, or nbgrader have failed."""
+        """Return whether what was graded is what is there now: it may have been replaced since, or nbgrader have
+        failed.
+        """
         times = [when(self.parent.coursedir, folder) for folder in (submitted, autograded)]
         if not autograded.is_dir() or times[0] != times[1]:
             return False
@@ -149,7 +151,7 @@ def when(coursedir: Any, folder: Path) -> datetime | None:
 
 
 def rows_of(folder: Path) -> list[dict[str, Any]]:
-    """The rows of a course's grades, as `nbgrader export` writes them, whatever the current folder is.
+    """Return the rows of a course's grades, as `nbgrader export` writes them, whatever the current folder is.
 
     Raises NoGradebook; nbgrader would make an empty one.
     """

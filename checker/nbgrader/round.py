@@ -99,7 +99,7 @@ def make_round(course: Settings, assignment: str, crew: Crew | None, tell: Tell,
 
 
 def _points_known(desk: Desk) -> float | None:
-    """The points that the gradebook knows for what is judged; None if it does not know the assignment."""
+    """Return the points that the gradebook knows for what is judged; None if it does not know the assignment."""
     with desk.gradebook() as book:
         try:
             cells = book.find_notebook(desk.assignment, desk.assignment).grade_cells
@@ -133,12 +133,12 @@ class _Known:
 
     @staticmethod
     def file(desk: Desk) -> Path:
-        """Where it is kept."""
+        """Return where it is kept."""
         return desk.course.records / f"round-{desk.assignment}.json"
 
     @classmethod
     def read(cls, desk: Desk) -> _Known:
-        """What was kept; nothing if there is nothing that can be read."""
+        """Return what was kept; nothing if there is nothing that can be read."""
         try:
             return msgspec.json.decode(cls.file(desk).read_bytes(), type=cls)
         except (OSError, ValueError):
@@ -184,7 +184,7 @@ def _terms(desk: Desk) -> str:
 
 
 def _notebooks(desk: Desk, student: str) -> list[str]:
-    """The names of what nbgrader is to convert: in a puzzle's assignment one, whatever was handed in."""
+    """Return the names of what nbgrader is to convert: in a puzzle's assignment one, whatever was handed in."""
     folder = desk.place("submitted", student)
     if desk.puzzle is not None:
         return [desk.assignment] if of_assignment(folder) else []
@@ -240,7 +240,7 @@ def _write_feedback(desk: Desk, known: _Known, tell: Tell, made: Round) -> None:
 
 
 def _shown(submission: Any, autograded: Path, regrade: str) -> str:
-    """A hash of all that feedback shows."""
+    """Return a hash of all that feedback shows."""
     notebooks = submission.notebooks
     grades = [(g.name, g.auto_score, g.manual_score, g.extra_credit) for n in notebooks for g in n.grades]
     comments = [(c.name, c.auto_comment, c.manual_comment) for n in notebooks for c in n.comments]

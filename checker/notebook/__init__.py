@@ -100,7 +100,7 @@ def check(puzzle: int | str | None = None, *, device: str = "interpreter", langu
 
 @interruptible
 def progress(*, language: str | None = None) -> Report:
-    """What is solved, how many hints were seen, what was predicted, and which puzzle comes next.
+    """Return what is solved, how many hints were seen, what was predicted, and which puzzle comes next.
 
     `language`: as for `check`.
     """
@@ -149,7 +149,7 @@ def trace(puzzle: int | str) -> Report:
 def compiled(
     puzzle: int | str, *, target: str = "sm_90", size: str = "", launch: str = "", before: str | None = None
 ) -> Report:
-    """What the compiler made of the kernels of a puzzle, line by line, and what in them is known to cost time.
+    """Return what the compiler made of the kernels of a puzzle, line by line, and what in them is known to cost time.
 
     `target`: a GPU that you need not have. `size`: words of a timed size's name. `launch`: changes to the launch,
     such as "Br=128 num_warps=8". `before`: a file with an older version, to show its numbers next to yours.
@@ -214,7 +214,7 @@ def run(kernel: Any, *arguments: Any, grid: int | Sequence[int] | None = None, *
 
 @interruptible
 def hint(puzzle: int | str, *, again: bool = False) -> Report:
-    """The next hint for a puzzle, and no more: first on what a report has asked. `again`: those seen so far."""
+    """Return the next hint for a puzzle, and no more: first on what a report has asked. `again`: those seen so far."""
     try:
         puzzle_id = id_of(puzzle)
     except Misuse as misuse:
@@ -257,7 +257,7 @@ def reset(puzzle: int | str, *, help: int = 0) -> Report:
 
 @interruptible
 def solution(puzzle: int | str, *, force: bool = False) -> Report:
-    """The solution of a puzzle and how it works, once yours is accepted. `force`: although it is not."""
+    """Return the solution of a puzzle and how it works, once yours is accepted. `force`: although it is not."""
     try:
         shown = page(id_of(puzzle), in_notebook=True, force=force)
     except Misuse as misuse:
@@ -301,7 +301,7 @@ def _shown_as_it_comes(process: subprocess.Popen[str]) -> None:
 
 
 def _asked(verb: str, puzzle: int | str | None, **options: Any) -> Report:
-    """What the judging process answers."""
+    """Return what the judging process answers."""
     cells = run_so_far()
     if cells is None:
         typed = f"make {verb}" if puzzle is None else f"make {verb} PUZZLE={puzzle}"

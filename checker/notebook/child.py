@@ -66,7 +66,7 @@ def main() -> None:
 
 
 def _own(cells: list[str], claims: dict[str, Any]) -> dict[str, Any]:
-    """The report on a function of the cells' own."""
+    """Return the report on a function of the cells' own."""
     if strange := claims.keys() - vars(Claims()).keys():
         return _shown(misused(f"own() knows no {min(strange)}."))
     try:
@@ -79,7 +79,7 @@ def _own(cells: list[str], claims: dict[str, Any]) -> dict[str, Any]:
 
 
 def _all(device: str) -> dict[str, Any]:
-    """One line for each puzzle."""
+    """Return one line for each puzzle."""
     try:
         verdicts, left_out = all_checked(Terms(device=device), in_notebook=True)
     except Misuse as problem:
@@ -95,7 +95,7 @@ def _all(device: str) -> dict[str, Any]:
 
 
 def _one(puzzle: int | str, request: dict[str, Any]) -> dict[str, Any]:
-    """What was asked about a puzzle."""
+    """Return what was asked about a puzzle."""
     try:
         puzzle_id = ladder.id_of(puzzle)
         return _served(puzzle_id, **request)
@@ -134,7 +134,7 @@ def _predicted(puzzle_id: str, cells: list[str], place: str | None, guesses: dic
 
 
 def _stepped(puzzle_id: str, submission: Submission, asked: Asked) -> dict[str, Any]:
-    """A page that steps through the cells' kernels; the report of a check, if nothing can be run."""
+    """Return a page that steps through the cells' kernels; the report of a check, if nothing can be run."""
     outcome = check(puzzle_id, submission, Terms(targets=()))
     data = data_of(outcome, asked)
     return (
@@ -145,7 +145,7 @@ def _stepped(puzzle_id: str, submission: Submission, asked: Asked) -> dict[str, 
 def _compiled(
     puzzle_id: str, submission: Submission, targets: str, size: str, launch: str, before: str | None
 ) -> dict[str, Any]:
-    """What the compiler made of the cells; the report of a check, if they cannot be compiled."""
+    """Return what the compiler made of the cells; the report of a check, if they cannot be compiled."""
     puzzle = catalog.load(puzzle_id)
     older = None if before is None else newest(Path(before), puzzle.kernels)
     found = compiling.shown(puzzle, submission, older, targets, size, launch, in_notebook=True)
@@ -207,14 +207,14 @@ def _of_several(file: Path, kernels: Sequence[Kernel], submission: Submission) -
 
 
 def _learned(verdict: Verdict, place: str | None) -> Verdict:
-    """What the learner gets, if it is known which notebook this is."""
+    """Return what the learner gets, if it is known which notebook this is."""
     if place is None or verdict.puzzle is None:
         return verdict
     return for_learner(verdict, _file(verdict.puzzle, Path(place)))
 
 
 def _file(puzzle_id: str, place: Path) -> Path:
-    """The notebook's file. If only its folder is known, it is taken to be the puzzle's own."""
+    """Return the notebook's file. If only its folder is known, it is taken to be the puzzle's own."""
     return place / spoken_notebook(puzzle_id).name if place.is_dir() else place
 
 
@@ -225,7 +225,7 @@ def _drawn(seen: Trace) -> dict[str, Any]:
 
 
 def _pictured(result: Result, text: str) -> dict[str, Any]:
-    """The picture of a benchmark, if matplotlib is there, and the same in words."""
+    """Return the picture of a benchmark, if matplotlib is there, and the same in words."""
     try:
         from checker.bench.chart import png
     except ImportError as error:

@@ -57,7 +57,7 @@ PLAIN_WORDS = {
 
 
 def sign(status: Status) -> str:
-    """One character for how it ended."""
+    """Return one character for how it ended."""
     ours = dict.fromkeys((Status.CHECKER_FAULT, Status.TOO_BUSY, Status.MISUSED, Status.NOT_JUDGED), "!")
     special = {Status.ACCEPTED: "✓", Status.NOT_STARTED: "○"} | ours
     return special.get(status, "✗")
@@ -66,7 +66,7 @@ def sign(status: Status) -> str:
 def typed(
     verb: str, puzzle_id: str, *, in_notebook: bool = False, force: bool = False, file: str | Path | None = None
 ) -> str:
-    """What is typed for a verb: a cell of a notebook, or a line of a terminal, where a file can be named."""
+    """Return what is typed for a verb: a cell of a notebook, or a line of a terminal, where a file can be named."""
     if in_notebook:
         return f'{verb}("{puzzle_id}"{", force=True" if force else ""})'
     if verb == "check":
@@ -75,7 +75,7 @@ def typed(
 
 
 def leading(verdict: Verdict) -> Status:
-    """What the headline says: what the finding below it says, though one further down may be more severe.
+    """Return what the headline says: what the finding below it says, though one further down may be more severe.
 
     A submission that scores 0 is told why.
     """
@@ -87,7 +87,9 @@ def leading(verdict: Verdict) -> Status:
 
 
 def plain(verdict: Verdict) -> str:
-    """The headline, in a few words. What PyTorch moves nobody knows: there it is what lives, and what is computed."""
+    """Return the headline, in a few words. What PyTorch moves nobody knows: there it is what lives, and what is
+    computed.
+    """
     if verdict.status is Status.OVER_TRAFFIC and verdict.runs and verdict.runs[0].device == Device.PYTORCH:
         return said(
             "takes more memory or work than is needed" if verdict.runs[0].held else "does not launch each kernel once"
@@ -96,28 +98,28 @@ def plain(verdict: Verdict) -> str:
 
 
 def points(verdict: Verdict) -> str:
-    """The score in words; nothing if nothing was run, or if there are no points."""
+    """Return the score in words; nothing if nothing was run, or if there are no points."""
     return said(f"{verdict.earned}/{verdict.possible} points") if verdict.runs and verdict.possible else ""
 
 
 def worth(verdict: Verdict, result: PropertyResult) -> str:
-    """What a property brings, of how much; nothing if there are no points."""
+    """Return what a property brings, of how much; nothing if there are no points."""
     return f"{verdict.worth(result)}/{result.weight}" if verdict.possible else ""
 
 
 def title(verdict: Verdict) -> str:
-    """What was checked."""
+    """Return what was checked."""
     return said(f"Puzzle {verdict.puzzle}: {verdict.title}") if verdict.puzzle else verdict.title or "flash-puzzles"
 
 
 def first_finding(verdict: Verdict) -> str:
-    """What is wrong first of all; nothing if that is said by how it ended."""
+    """Return what is wrong first of all; nothing if that is said by how it ended."""
     said = verdict.accepted or verdict.status is Status.NOT_STARTED
     return "" if said or not verdict.findings else verdict.findings[0].title
 
 
 def spot(file: str, where: Where) -> str:
-    """Where a line is: in a file, in a notebook's file, or, without a file, in a cell as it was run."""
+    """Return where a line is: in a file, in a notebook's file, or, without a file, in a cell as it was run."""
     if where.cell is None:
         return f"{file}:{where.line}"
     if not file:
@@ -147,7 +149,7 @@ def place(verdict: Verdict, finding: Finding, *, short: bool = False) -> str:
 
 
 def _stored(where: Where, did: str) -> str:
-    """Which program stored the first wrong element."""
+    """Return which program stored the first wrong element."""
     program, index = where.program or (0,), ", ".join(map(str, where.index or ()))
     name = program[0] if len(program) == 1 else program
     return f"program {name} {did} {(where.tensor or '').removesuffix('_ptr')}[{index}]"
@@ -181,7 +183,7 @@ def advice(finding: Finding, *, short: bool = False) -> tuple[str, str]:
 
 
 def differs(finding: Finding) -> tuple[str, ...]:
-    """Where the kernel differs from the solution, if the headline does not say that already."""
+    """Return where the kernel differs from the solution, if the headline does not say that already."""
     if finding.differs is None or finding.differs.headline:
         return ()
     case = f"That is with {finding.differs.case}." if finding.differs.case else ""
@@ -214,17 +216,17 @@ def besides(verdict: Verdict) -> Iterator[str]:
 
 
 def shows_traffic(verdict: Verdict) -> bool:
-    """Whether a report says what was moved or held: if all is right, or if that is what is wrong."""
+    """Return whether a report says what was moved or held: if all is right, or if that is what is wrong."""
     return verdict.accepted or any(one.status is Status.OVER_TRAFFIC for one in verdict.findings)
 
 
 def why(result: PropertyResult) -> str:
-    """Why a property is not proven, in a few words; or what else there is to say of it."""
+    """Return why a property is not proven, in a few words; or what else there is to say of it."""
     return said(f"failed with: {result.case}") if result.case else result.detail
 
 
 def mark(verdict: Verdict, result: PropertyResult) -> str:
-    """What stands before a property: nothing, if it is proven of a submission that scores 0."""
+    """Return what stands before a property: nothing, if it is proven of a submission that scores 0."""
     return "✗" if not result.passed else "✓" if verdict.counts(result) else " "
 
 
@@ -256,7 +258,7 @@ def held(calls: Sequence[Held]) -> Iterator[tuple[str, int, int, int]]:
 
 
 def compiled(results: Sequence[Compilation]) -> Iterator[str]:
-    """A sentence for each kernel and target."""
+    """Yield a sentence for each kernel and target."""
     several = len({c.kernel for c in results}) > 1
     for c in results:
         name = f"{c.kernel}: " if several else ""
@@ -273,7 +275,7 @@ def compiled(results: Sequence[Compilation]) -> Iterator[str]:
 
 
 def shaded(picture: ErrorMap) -> list[str]:
-    """An error map as lines of characters."""
+    """Return an error map as lines of characters."""
     return ["".join(_shade(share) for share in line) for line in picture.wrong]
 
 
@@ -282,7 +284,7 @@ def _shade(share: float) -> str:
 
 
 def legend(picture: ErrorMap) -> str:
-    """What an error map shows."""
+    """Return what an error map shows."""
     of = f"{picture.cell[0]} x {picture.cell[1]} elements" if picture.cell != (1, 1) else "one element"
     axes = f"{picture.rows} downwards, {picture.columns} across" if picture.columns else f"{picture.rows} downwards"
     name = picture.tensor.removesuffix("_ptr")
@@ -292,7 +294,9 @@ def legend(picture: ErrorMap) -> str:
 
 
 def printed(verdict: Verdict) -> tuple[str, list[str], int]:
-    """What was printed in the case that matters, that of the first finding: (case, lines, how many more lines)."""
+    """Return what was printed in the case that matters, that of the first finding: (case, lines,
+    how many more lines).
+    """
     of_interest = verdict.findings[0].where.case if verdict.findings else None
     case, text = next((p for p in verdict.printed if p[0] == of_interest), verdict.printed[0])
     lines = text.strip("\n").split("\n")
@@ -300,7 +304,7 @@ def printed(verdict: Verdict) -> tuple[str, list[str], int]:
 
 
 def closing(verdict: Verdict) -> str:
-    """The last sentence: what to do next, in practice, and how long it took."""
+    """Return the last sentence: what to do next, in practice, and how long it took."""
     devices = {Device.INTERPRETER: "the interpreter", Device.CUDA: "the GPU", Device.PYTORCH: "PyTorch"}
     took = ", ".join(f"{run.seconds:.2f} s on {devices[Device(run.device)]}" for run in verdict.runs if run.seconds)
     seconds = f" ({took})" if took else ""

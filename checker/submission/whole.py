@@ -77,7 +77,7 @@ class Whole:
         return "\n".join(kept) + "\n"
 
     def around(self, line: int | None) -> ast.FunctionDef | None:
-        """The kernel that a line is in."""
+        """Return the kernel that a line is in."""
         inside = (k for k in self.kernels.values() if k.lineno <= (line or 0) <= (k.end_lineno or 0))
         return next(inside, None)
 
@@ -133,7 +133,7 @@ class Whole:
 
 
 def _is_constant(value: ast.expr | None) -> bool:
-    """Whether it is a literal, also as a constexpr, or of a text as a float."""
+    """Return whether it is a literal, also as a constexpr, or of a text as a float."""
     match value:
         case ast.Call(func=ast.Attribute(attr="constexpr") | ast.Name(id="constexpr" | "float"), args=[inner]):
             return _is_constant(inner)
@@ -152,7 +152,9 @@ def options_in(text: str) -> list[str]:
 
 
 def whole(submission: Submission, claims: Claims) -> Whole:
-    """The file; of a notebook what its cells define. Raises Misuse if it is open what is to be called, or how."""
+    """Return the file; of a notebook what its cells define. Raises Misuse if it is open what is to
+    be called, or how.
+    """
     try:
         source = "\n".join(c.text if c.cell is None else _defined(c.text) for c in submission.chunks)
         module = ast.parse(source)
@@ -210,7 +212,9 @@ def _launching(module: ast.Module) -> set[str]:
 
 
 def _defined(cell: str) -> str:
-    """A cell's imports, definitions and names for what exists: no experiments, and nothing of the course's own."""
+    """Return a cell's imports, definitions and names for what exists: no experiments, and nothing
+    of the course's own.
+    """
     plain = without_magics(cell)
     others = []
     for node in ast.parse(plain).body:
@@ -225,7 +229,7 @@ def _defined(cell: str) -> str:
 
 
 def _defines(node: ast.stmt) -> bool:
-    """Whether it is an `if` or a `try` around definitions, and no program's main part."""
+    """Return whether it is an `if` or a `try` around definitions, and no program's main part."""
     return (
         isinstance(node, ast.If | ast.Try)
         and "__main__" not in ast.unparse(node)
@@ -234,7 +238,7 @@ def _defines(node: ast.stmt) -> bool:
 
 
 def _found(module: ast.Module, name: str) -> str:
-    """The function that is meant, if that is plain."""
+    """Return the function that is meant, if that is plain."""
     every = list(statements(module.body))
     functions = [node.name for node in every if isinstance(node, ast.FunctionDef) and not is_kernel(node)]
     functions += [
@@ -268,7 +272,7 @@ def _found(module: ast.Module, name: str) -> str:
 
 
 def _parameters(module: ast.Module, function: str) -> tuple[ast.arguments | None, bool]:
-    """The parameters of a function, and whether they can be named: those of `apply` cannot."""
+    """Return the parameters of a function, and whether they can be named: those of `apply` cannot."""
     owner, _, method = function.partition(".")
     for node in statements(module.body):
         if isinstance(node, ast.FunctionDef) and node.name == function:
@@ -284,7 +288,7 @@ def _parameters(module: ast.Module, function: str) -> tuple[ast.arguments | None
 
 
 def _call(module: ast.Module, function: str) -> str:
-    """How a function is called, by the names of its parameters. Raises Misuse."""
+    """Return how a function is called, by the names of its parameters. Raises Misuse."""
     known, named = _parameters(module, function)
     if known is None:
         raise Misuse(f"What {function} is called with is not to be seen: say it with --as, such as --as 'q, k, v'.")
@@ -315,7 +319,7 @@ def _call(module: ast.Module, function: str) -> str:
 
 
 def _checked(call: str) -> str:
-    """What --as says, if it can be used. Raises Misuse."""
+    """Return what --as says, if it can be used. Raises Misuse."""
     try:
         made = ast.parse(f"f({call})", mode="eval").body
     except SyntaxError:

@@ -51,7 +51,7 @@ def pages(trace: Trace, *, inline: bool = False) -> Iterator[tuple[str, str]]:
 
 
 def page(trace: Trace, *, inline: bool = False) -> str:
-    """All kernels of a trace, one below the other; what they show is described in words."""
+    """Return all kernels of a trace, one below the other; what they show is described in words."""
     body = svg.below(_panels(trace), GAP)
     title, about = svg.clean(_title(trace)), svg.clean("\n".join(map(_told, words.summary(trace))))
     height = svg.number(body.height + 2 * MARGIN)
@@ -66,7 +66,7 @@ def _title(trace: Trace) -> str:
 
 
 def _told(line: str) -> str:
-    """A line, which may be indented."""
+    """Return a line, which may be indented."""
     return line[: len(line) - len(line.lstrip())] + said(line.lstrip())
 
 
@@ -80,7 +80,7 @@ def _panels(trace: Trace) -> Iterator[Panel]:
 
 
 def _of_launch(launch: Recorded, trace: Trace) -> Iterator[Panel]:
-    """A caption; tiles, if there are any; time; reads. Traffic stands next to the tiles if nothing else does."""
+    """Yield a caption; tiles, if there are any; time; reads. Traffic stands next to the tiles if nothing else does."""
     pairs, other = launch.pairs, trace.beside
     grids = [grid for grid in (pairs, other.pairs if other else None) if grid is not None]
     yield _caption(launch, masked=not all(grid.sees.all() for grid in grids))
@@ -101,7 +101,7 @@ def _of_launch(launch: Recorded, trace: Trace) -> Iterator[Panel]:
 
 
 def _caption(launch: Recorded, *, masked: bool) -> Panel:
-    """The kernel and its case; what marks mean, on the right or where there is no room below."""
+    """Return the kernel and its case; what marks mean, on the right or where there is no room below."""
     name = svg.fitted(launch.kernel, INNER, 14 * svg.WIDER)
     kernel = svg.paragraph([name], 14, font_family=MONO, **svg.BOLD)
     width, legend = _legend(launch, masked)
@@ -114,7 +114,7 @@ def _caption(launch: Recorded, *, masked: bool) -> Panel:
 
 
 def _legend(launch: Recorded, masked: bool) -> tuple[float, Panel]:
-    """How wide it is, and what solid and hatched mean, and the line of a mask if one is drawn."""
+    """Return how wide it is, and what solid and hatched mean, and the line of a mask if one is drawn."""
     marks, left, box = "", 0.0, (0.0, 4.0, 24.0, 12.0)
     stores = any(touch.store for program in launch.programs for touch in program.touches)
     swatches = [(("loaded", "stored")[store], svg.touched([box], store=store)) for store in (False, True)[: 1 + stores]]

@@ -19,7 +19,7 @@ MOST_COLUMNS, WIDEST = 8, 3  # of a grid in a narrow terminal; characters of a n
 
 
 def outcome(trace: Trace) -> str:
-    """How the submission was judged, with the first finding."""
+    """Return how the submission was judged, with the first finding."""
     if trace.finding is not None:
         return f"{sign(trace.status)} {said(PLAIN_WORDS[trace.status])}{said(': ')}{said(trace.finding.title)}"
     return said(f"{sign(trace.status)} {PLAIN_WORDS[trace.status]} on the interpreter")  # it was not compiled
@@ -58,7 +58,7 @@ def _of_launch(launch: Recorded) -> Iterator[str]:
 
 
 def of_programs(launch: Recorded) -> str:
-    """How many programs there are, and how often each touches memory."""
+    """Return how many programs there are, and how often each touches memory."""
     loads = _count([p.loads for p in launch.programs], "load")
     stores = _count([p.stores for p in launch.programs], "store")
     if launch.count == 1:
@@ -73,7 +73,7 @@ def _count(numbers: Sequence[int], what: str) -> str:
 
 
 def of_visits(pairs: Pairs) -> str:
-    """How many pairs of tiles each program visits, and along what."""
+    """Return how many pairs of tiles each program visits, and along what."""
     counts = [len(pairs.of_program(program)) for program in pairs.programs]
     if not counts:
         return "visits: none"
@@ -83,7 +83,7 @@ def of_visits(pairs: Pairs) -> str:
 
 
 def grid(pairs: Pairs) -> Iterator[str]:
-    """The visits as a picture of characters: the first number of each pair, if it is small enough."""
+    """Yield the visits as a picture of characters: the first number of each pair, if it is small enough."""
     rows, columns = pairs.shape
     if columns > MOST_COLUMNS:
         return
@@ -96,7 +96,7 @@ def grid(pairs: Pairs) -> Iterator[str]:
 
 
 def of_tiles(pairs: Pairs) -> Iterator[str]:
-    """How many pairs were skipped, whether the right ones were, and how much was multiplied."""
+    """Yield how many pairs were skipped, whether the right ones were, and how much was multiplied."""
     rows, columns = pairs.shape
     skipped, hidden = pairs.skipped, pairs.hidden
     right = ", which the mask hides" if skipped and skipped <= hidden else ""
@@ -110,14 +110,14 @@ def of_tiles(pairs: Pairs) -> Iterator[str]:
 
 
 def of_beside(beside: Beside) -> str:
-    """The other puzzle's order, or that there is something to solve."""
+    """Return the other puzzle's order, or that there is something to solve."""
     if beside.pairs is None:
         return f"Solve puzzle {beside.puzzle}, {beside.title}, to compare its order of tiles with this one."
     return f"Next to it: puzzle {beside.puzzle}, {beside.title}; {of_visits(beside.pairs)}."
 
 
 def of_wrongness(wrong: Wrongness) -> str:
-    """How much of which output is wrong."""
+    """Return how much of which output is wrong."""
     picture = wrong.picture
     cells = np.array(picture.wrong)
     every = np.kron(cells, np.ones(picture.cell))[: picture.shape[0], : picture.shape[1]]  # the last cells may be cut
@@ -125,7 +125,7 @@ def of_wrongness(wrong: Wrongness) -> str:
 
 
 def often(reads: Reads) -> str:
-    """How often elements were read: one number, or from, to and on average."""
+    """Return how often elements were read: one number, or from, to and on average."""
     low, high = int(reads.counts.min()), int(reads.counts.max())
     return str(low) if low == high else f"{low} to {high} (on average {_number(float(reads.counts.mean()))})"
 

@@ -73,7 +73,7 @@ class Training:
         return json.dumps({"schema": SCHEMA, **asdict(self)}, indent=1, allow_nan=False) + "\n"
 
     def lines(self) -> list[str]:
-        """What it came to, in lines."""
+        """Return what it came to, in lines."""
         said = []
         for curve in self.curves:
             said.append(f"loss with {curve.name}: {curve.losses[0]:.3f} at the first step, {curve.losses[-1]:.3f} now")
@@ -130,7 +130,7 @@ def page(training: Training, verdicts: Iterable[Verdict], solved: int, puzzles: 
 
 
 def _speeds(training: Training) -> Iterator[str]:
-    """A row for each attention, a column for each length of sequences; empty where one could not be timed."""
+    """Yield a row for each attention, a column for each length of sequences; empty where one could not be timed."""
     yield " | ".join(("| tokens per second", *(f"sequences of {one.context:,}" for one in training.speeds))) + " |"
     yield "|---|" + "---|" * len(training.speeds)
     for name in dict.fromkeys(name for one in training.speeds for name in one.tokens):
@@ -146,7 +146,7 @@ def _not_timed(training: Training) -> Iterator[str]:
 
 
 def _traffic(verdict: Verdict) -> Iterator[str]:
-    """A row for each tensor that an accepted kernel has touched."""
+    """Yield a row for each tensor that an accepted kernel has touched."""
     rows: Iterable[Traffic] = verdict.runs[0].traffic if verdict.runs else ()
     for one in rows:
         read, written = (f"{n / one.elements:.2f}" if n else "" for n in (one.loads, one.stores))

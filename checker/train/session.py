@@ -94,7 +94,7 @@ def trained(submission: Submission, size: Size, screen: Console, stop: Stop) -> 
 
 
 def _timed(training: Training, names: Mapping[str, Any], submission: Submission, corpus: Any, stop: Stop) -> Training:
-    """The same, with the speed of every attention. Whatever goes wrong here, what was trained is not lost."""
+    """Return the same, with the speed of every attention. Whatever goes wrong here, what was trained is not lost."""
     from checker.train import run, speed
 
     found: list[Speeds] = []
@@ -164,7 +164,7 @@ def save(training: Training, page: str, folder: Path) -> list[Path]:
 
 
 def _steps_kept(numbers: Path) -> int:
-    """How many steps the training had that lies here; 0 if there is none."""
+    """Return how many steps the training had that lies here; 0 if there is none."""
     try:
         return len(json.loads(numbers.read_text(encoding="utf-8"))["curves"][0]["losses"])
     except (OSError, ValueError, LookupError, TypeError, RecursionError):

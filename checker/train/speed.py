@@ -82,7 +82,7 @@ def tuned_kernels(size_d: int, root: Path = places.ROOT, most: int | None = None
 
 
 def _tunings(timed: Any, asked: Kernel, work: Work, d: int) -> tuple[Tuning, ...]:
-    """What is tried for a kernel where its puzzle is timed, at the first size with heads of this width."""
+    """Return what is tried for a kernel where its puzzle is timed, at the first size with heads of this width."""
     for size in timed(0):
         tunings: tuple[Tuning, ...] = size.tunings[asked.name]
         if size.work is work and size.launch(asked.name, tunings[0].blocks).constexprs["D"] == d:
@@ -91,7 +91,7 @@ def _tunings(timed: Any, asked: Kernel, work: Work, d: int) -> tuple[Tuning, ...
 
 
 def with_kernels(submission: Submission, kernels: Mapping[str, Any]) -> Attention:
-    """The learner's `own_attention`, which launches other kernels of the same names and parameters."""
+    """Return the learner's `own_attention`, which launches other kernels of the same names and parameters."""
     names = definitions(submission)
     for name, value in list(names.items()):
         if isinstance(value, KernelInterface) and value.__name__ in kernels:
@@ -145,6 +145,6 @@ def on_gpu(work: Callable[[], None]) -> float:
 
 
 def attentions(names: Mapping[str, Any], submission: Submission, tuned: Mapping[str, Tuned]) -> dict[str, Attention]:
-    """What is timed, by name."""
+    """Return what is timed, by name."""
     fast = {TUNED: with_kernels(submission, tuned)} if tuned else {}
     return {OWN: names["own_attention"], **fast, SDPA: sdpa, EAGER: eager}

@@ -37,7 +37,7 @@ class View:
 
 
 def view() -> View:
-    """What a cage shows."""
+    """Return what a cage shows."""
     executable = Path(sys.executable).resolve()
     libraries = [Path(p) for p in os.environ.get("LD_LIBRARY_PATH", "").split(":") if p.startswith("/")]
     libraries = [p for p in libraries if p.is_dir() and not any(_inside(secret, p) for secret in _secrets())]
@@ -79,7 +79,7 @@ def must_not_be_seen(shown: View) -> list[str]:
 
 
 def _packages() -> list[Path]:
-    """The folders that hold what the box imports."""
+    """Return the folders that hold what the box imports."""
     folders = []
     for name in ("numpy", "triton", "torch"):
         spec = find_spec(name)
@@ -91,7 +91,7 @@ def _packages() -> list[Path]:
 
 
 def _secrets() -> list[Path]:
-    """What must not be seen, wherever Python lies: the course's own folder and the home folder."""
+    """Return what must not be seen, wherever Python lies: the course's own folder and the home folder."""
     home = os.path.expanduser("~")  # noqa: PTH111 (Path.home() raises where nobody has said)
     return [_ROOT.resolve(), *([Path(home).resolve()] if home.startswith("/") else [])]
 

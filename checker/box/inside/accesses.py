@@ -17,7 +17,9 @@ from checker.box.inside.work import work
 
 
 def _masked_load(builder: Any, ptrs: Any, mask: Any, other: Any, *hints: Any, **named: Any) -> Any:
-    """Every load, through the launch's memory. The last hint, of two or (before Triton 3.9) three, is `is_volatile`."""
+    """Return every load, through the launch's memory. The last hint, of two or (before Triton 3.9) three, is
+    `is_volatile`.
+    """
     is_volatile = named["is_volatile"] if "is_volatile" in named else hints[-1]
     element = ptrs.get_element_ty()
     dtype = interpreter._get_np_dtype(element)
@@ -43,7 +45,9 @@ ATOMICS: dict[str, Callable[[Any, Any], Any]] = {"ADD": np.add, "OR": np.bitwise
 
 
 def _atomic(builder: Any, operation: Any, ptrs: Any, value: Any, mask: Any, *_: Any, **__: Any) -> Any:
-    """An atomic operation, through the launch's memory: the order in which programs reach it is the order it has."""
+    """Return an atomic operation, through the launch's memory: the order in which programs reach it is the order it
+    has.
+    """
     if operation.name not in ATOMICS:
         raise TypeError(f"the atomic operation {operation.name} is not part of this course")
     dtype = interpreter._get_np_dtype(ptrs.get_element_ty())

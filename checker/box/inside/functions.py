@@ -57,7 +57,9 @@ def serve(header: dict[str, Any], buffers: list[memoryview], number: int, device
 
 
 def load(path: str, source: str, names: Iterable[str], **known: Any) -> dict[str, Any]:
-    """The functions `names` of the submission, each with its last `return`'s line. `known`: names besides torch."""
+    """Return the functions `names` of the submission, each with its last `return`'s line. `known`:
+    names besides torch.
+    """
     running.filename = path
     tree = ast.parse(source)
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
@@ -76,7 +78,7 @@ def _last_return(function: ast.FunctionDef) -> int:
 def answered(
     tensors: Mapping[str, TensorArgument], after: Mapping[str, torch.Tensor], records: list[Record], line: int
 ) -> Answer:
-    """What `called` gives, of all tensors `after` the call; `line` has returned what was returned."""
+    """Return what `called` gives, of all tensors `after` the call; `line` has returned what was returned."""
     elements = []
     for position, (name, argument) in enumerate(tensors.items()):
         if argument.output:
@@ -93,7 +95,7 @@ def in_numpy(tensor: torch.Tensor) -> npt.NDArray[Any]:
 
 
 def held(value: Any) -> Value:
-    """What a name of a function holds, as data. Nobody counts that it was looked at."""
+    """Return what a name of a function holds, as data. Nobody counts that it was looked at."""
     if not isinstance(value, torch.Tensor):
         return other(value)
     with _disable_current_modes():
@@ -110,7 +112,7 @@ def like(own: Any, numbers: npt.NDArray[np.float64]) -> Any:
 
 
 def inputs(launch: Launch) -> dict[str, torch.Tensor]:
-    """What a function gets: each tensor with its strides, in a buffer that is NaN between its elements."""
+    """Return what a function gets: each tensor with its strides, in a buffer that is NaN between its elements."""
     return {name: _laid_out(argument) for name, argument in launch.tensors.items() if not argument.output}
 
 
@@ -124,12 +126,12 @@ def _laid_out(argument: TensorArgument) -> torch.Tensor:
 
 
 def outputs(launch: Launch) -> dict[str, TensorArgument]:
-    """What a function is asked for."""
+    """Return what a function is asked for."""
     return {name: argument for name, argument in launch.tensors.items() if argument.output}
 
 
 def believed(returned: Any, asked: Mapping[str, TensorArgument], *, connected: bool = False) -> dict[str, torch.Tensor]:
-    """The outputs by name, `connected` with what they are computed from or not. Raises WrongResult."""
+    """Return the outputs by name, `connected` with what they are computed from or not. Raises WrongResult."""
     given = returned if isinstance(returned, tuple | list) else (returned,)
     names = ", ".join(asked)
     if len(given) != len(asked):

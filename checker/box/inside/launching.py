@@ -49,7 +49,7 @@ class Launcher:
         return lambda *given, **named: self._launch(grid, given, named)
 
     def _sides(self, grid: Any, bound: Mapping[str, Any]) -> tuple[int, int, int]:
-        """The grid as Triton has it."""
+        """Return the grid as Triton has it."""
         if not isinstance(grid, tuple) or not 1 <= len(grid) <= 3 or not all(type(side) is int for side in grid):
             raise TypeError(f"{self.name}[grid](…): the grid must be a tuple of one to three whole numbers")
         if min(grid) < 1:
@@ -60,7 +60,7 @@ class Launcher:
         return x, y, z
 
     def _bound(self, given: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
-        """The arguments by parameter."""
+        """Return the arguments by parameter."""
         try:
             return dict(self.signature.bind(*given, **named).arguments)
         except TypeError as error:
@@ -105,7 +105,7 @@ class Launcher:
         self._done(memory, {name: tensor for name, tensor in passed.items() if tensor is not None})
 
     def _memory_of(self, value: Any) -> torch.Tensor | None:
-        """The tensor that an argument leads to, if it does."""
+        """Return the tensor that an argument leads to, if it does."""
         return value if isinstance(value, torch.Tensor) else None
 
     def _note(self, tensors: list[BoxTensor], bound: dict[str, Any], options: dict[str, Any]) -> None:
@@ -130,7 +130,9 @@ class Launcher:
         tensors: list[BoxTensor],
         copied: list[tuple[torch.Tensor, npt.NDArray[Any]]],
     ) -> Any:
-        """What the kernel gets for a value; a tensor's memory goes to `tensors`, and to `copied` if it is a copy."""
+        """Return what the kernel gets for a value; a tensor's memory goes to `tensors`, and to `copied` if it is a
+        copy.
+        """
         if isinstance(value, torch.Tensor):
             if value.dtype not in self.types:
                 kind = str(value.dtype).removeprefix("torch.")
@@ -150,13 +152,13 @@ class Launcher:
         return interpreter.scalar(value, scalar_type(value))
 
     def _constant(self, name: str, value: Any) -> Any:
-        """What the kernel gets for a constexpr."""
+        """Return what the kernel gets for a constexpr."""
         if value is not None and not isinstance(value, bool | int | float):
             raise TypeError(f"{self.name} gets {type(value).__name__} for {name}, which must be a number")
         return value
 
     def _sentence(self, refused: dict[str, Any], tensors: list[BoxTensor]) -> str:
-        """What was accessed, of which tensor."""
+        """Return what was accessed, of which tensor."""
         did = "writes to" if refused["kind"] == STORE else "reads"
         program = f"program {refused['program']} of {self.name} {did}"
         sizes = {tensor.name: tensor.values.size for tensor in tensors}

@@ -3,7 +3,7 @@
 The functions are told that their tensors lie on a GPU. Nothing is kept from the file but what limits and the
 system-call filter keep from it: it is for practice alone.
 
-What is asked is told beside the launch: `function`, an expression; `call`, what it is called with; `layout`, the axes
+What is asked is told next to the launch: `function`, an expression; `call`, what it is called with; `layout`, the axes
 of its tensors: sequence (b), head (h), row (n) and dimension (d), with all heads of all sequences on b without h; and
 `folder`, where the file is, for what it imports.
 """
@@ -89,7 +89,7 @@ class _Marking(pytorch.Counted):  # type: ignore[no-untyped-call]
 
 
 def mark(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor, holding the mark everywhere."""
+    """Return the tensor, holding the mark everywhere."""
     bits = MARKS[str(tensor.dtype).removeprefix("torch.")]
     tensor.view(_BITS[tensor.dtype]).fill_(bits)
     return tensor
@@ -111,7 +111,7 @@ def _in_modes(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def called(_: None, launch: Launch) -> functions.Answer:
-    """What came of one call: forward, and back if the output has a gradient.
+    """Return what came of one call: forward, and back if the output has a gradient.
 
     An output that the function does not return holds the mark, and nothing is stored to it. Where undefined masked
     lanes were loaded, the call is made again with other values in them.
@@ -220,7 +220,7 @@ def _arranged(tensor: torch.Tensor, layout: str) -> torch.Tensor:
 
 
 def _taken(returned: Any, asked: Mapping[str, TensorArgument], layout: str) -> dict[str, torch.Tensor]:
-    """The outputs by name, in the shapes that were asked for; LSE may be left out. Raises WrongResult."""
+    """Return the outputs by name, in the shapes that were asked for; LSE may be left out. Raises WrongResult."""
     given = list(returned) if isinstance(returned, tuple | list) else [returned]
     made: dict[str, torch.Tensor] = {}
     for name, argument, one in zip(asked, asked.values(), given, strict=False):
@@ -240,7 +240,7 @@ def _taken(returned: Any, asked: Mapping[str, TensorArgument], layout: str) -> d
 def _answered(
     tensors: Mapping[str, TensorArgument], after: Mapping[str, torch.Tensor], made: Mapping[str, torch.Tensor]
 ) -> functions.Answer:
-    """What `called` gives: of each output that was returned a store for each line that has stored some of it."""
+    """Return what `called` gives: of each output that was returned a store for each line that has stored some of it."""
     records, elements = list(launching.records), []
     for position, name in enumerate(tensors):
         if name not in made:
@@ -259,7 +259,7 @@ def _answered(
 
 
 def _marked(tensor: torch.Tensor) -> npt.NDArray[np.bool_]:
-    """Which of its elements hold the mark."""
+    """Return which of its elements hold the mark."""
     if tensor.dtype not in _BITS:
         return np.zeros(tensor.shape, bool)
     bits = MARKS[str(tensor.dtype).removeprefix("torch.")]
@@ -267,7 +267,7 @@ def _marked(tensor: torch.Tensor) -> npt.NDArray[np.bool_]:
 
 
 def _lines(tensor: torch.Tensor) -> npt.NDArray[np.int32]:
-    """The line in which a kernel has stored each element last; 0 where none has."""
+    """Return the line in which a kernel has stored each element last; 0 where none has."""
     lines = state.lines.get(tensor.untyped_storage()._cdata)
     if lines is None:
         return np.zeros(tensor.numel(), np.int32)

@@ -59,7 +59,7 @@ def put_in_place() -> None:
 
 
 def rewritten(kernel: ast.FunctionDef) -> ast.FunctionDef:
-    """A kernel as Triton's compiler reads it, as a definition of its own."""
+    """Return a kernel as Triton's compiler reads it, as a definition of its own."""
     alone = ast.Module([copy.deepcopy(kernel)], [])
     alone.body[0].decorator_list = []  # type: ignore[attr-defined]
     interpreter.Asserts().visit(alone)

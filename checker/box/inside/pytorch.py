@@ -25,7 +25,7 @@ from checker.box.protocol.records import BLOCK, DOT, HELD, OPERATION, STORE, Rec
 
 
 def words(text: str) -> frozenset[str]:
-    """The words of a text: names of operations."""
+    """Return the words of a text: names of operations."""
     return frozenset(text.split())
 
 
@@ -49,13 +49,13 @@ _FACTORS = {"mm": 0, "bmm": 0, "addmm": 1, "baddbmm": 1}  # position of the firs
 
 
 def operation(func: Any) -> str:
-    """The name of an operation in the namespace aten."""
+    """Return the name of an operation in the namespace aten."""
     name: str = func._schema.name.removeprefix("aten::")
     return name
 
 
 def among(name: str, these: frozenset[str]) -> bool:
-    """Whether an operation is one of these, be it in place."""
+    """Return whether an operation is one of these, be it in place."""
     return name in these or name.removesuffix("_") in these
 
 
@@ -170,7 +170,7 @@ def _size(value: Any) -> int:
 
 
 def _distinct(value: Any) -> int:
-    """How many numbers of a factor are not the same one, seen again along an axis that was expanded."""
+    """Return how many numbers of a factor are not the same one, seen again along an axis that was expanded."""
     if not isinstance(value, torch.Tensor):
         return 1
     return math.prod(side for side, stride in zip(value.shape, value.stride(), strict=True) if stride)
@@ -181,12 +181,12 @@ def _is_bool(value: Any) -> bool:
 
 
 def translated(error: RuntimeError) -> Exception:
-    """What PyTorch raises, by the name that it has elsewhere."""
+    """Return what PyTorch raises, by the name that it has elsewhere."""
     return MemoryError() if "can't allocate memory" in str(error) else error
 
 
 def called(loaded: tuple[Any, int], launch: Launch) -> functions.Answer:
-    """What came of one call."""
+    """Return what came of one call."""
     function, line = loaded
     inputs = functions.inputs(launch)
     scalars = {name: value for name, (_, value) in launch.scalars.items()}

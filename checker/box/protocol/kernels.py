@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 
 def kernels_of(module: ast.Module) -> list[ast.FunctionDef]:
-    """The functions that are decorated with Triton's jit, under whatever name, in the order of the text."""
+    """Return the functions that are decorated with Triton's jit, under whatever name, in the order of the text."""
     return [node for node in statements(module.body) if isinstance(node, ast.FunctionDef) and is_kernel(node)]
 
 
@@ -22,6 +22,6 @@ def statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def is_kernel(function: ast.FunctionDef) -> bool:
-    """Whether it is decorated so."""
+    """Return whether it is decorated so."""
     found = (node for decorator in function.decorator_list for node in ast.walk(decorator))
     return any(getattr(node, "attr", getattr(node, "id", "")) == "jit" for node in found)

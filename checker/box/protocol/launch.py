@@ -22,7 +22,7 @@ _SCALARS = {"float32": "fp32", "int32": "i32", "int64": "i64"}
 
 
 def scalar_type(value: float) -> str:
-    """The type that Triton gives a number passed to a kernel."""
+    """Return the type that Triton gives a number passed to a kernel."""
     if isinstance(value, float):
         return "float32"
     return "int32" if -(2**31) <= value < 2**31 else "int64"
@@ -99,7 +99,7 @@ class Launch:
         return sum(argument.span_bytes for argument in self.tensors.values()) < SMALL
 
     def form(self, *, ones: bool = True) -> Form:
-        """What Triton compiles it as. `ones`: of an integer that is 1 it makes a constant."""
+        """Return what Triton compiles it as. `ones`: of an integer that is 1 it makes a constant."""
         signature = {name: _POINTERS[argument.type] for name, argument in self.tensors.items()}
         constexprs, multiples = dict(self.constexprs), []
         for name, (kind, value) in self.scalars.items():
@@ -113,7 +113,7 @@ class Launch:
         return Form(signature, constexprs, tuple(multiples))
 
     def packed(self, buffers: list[bytes]) -> dict[str, Any]:
-        """All of it for a frame's header, but for the values, which are appended to its buffers."""
+        """Return all of it for a frame's header, but for the values, which are appended to its buffers."""
         tensors = {}
         for name, argument in self.tensors.items():
             told = {"dtype": argument.values.dtype.name, "shape": argument.shape, "buffer": len(buffers)}
@@ -123,7 +123,7 @@ class Launch:
 
     @staticmethod
     def unpacked(told: Mapping[str, Any], buffers: Sequence[memoryview]) -> Launch:
-        """The launch that `packed` was asked for."""
+        """Return the launch that `packed` was asked for."""
         tensors = {}
         for name, argument in told["tensors"].items():
             of = argument["values"]

@@ -36,7 +36,7 @@ def normal_matrices(
 def hard_matrices(
     random: np.random.Generator, shape: Shape, dtype: npt.DTypeLike, large: float
 ) -> tuple[Array, Array, tuple[str, ...]]:
-    """A and B with rows of every kind, one after the other, and what those of A hold.
+    """Return a and B with rows of every kind, one after the other, and what those of A hold.
 
     Some sums pass 65504, which is where fp16 ends, before they come back. In fp16, no entry of C does.
     """
@@ -87,27 +87,27 @@ class CaseMaker:
     sizes: np.random.Generator
 
     def some(self) -> int:
-        """A number below 16, the smallest block."""
+        """Return a number below 16, the smallest block."""
         return int(self.sizes.integers(2, 16))
 
     def launch(self, name: str, proves: Proves, shape: Shape, *matrices: Any, **how: Any) -> Case:
-        """A launch with these matrices."""
+        """Return a launch with these matrices."""
         return launch(self.kernel, name, proves, shape, *matrices, **how)
 
     def normal(
         self, name: str, proves: Proves, shape: Shape, dtype: npt.DTypeLike = np.float32, once: bool = False
     ) -> Case:
-        """A launch on normal matrices, which lie in a way that is drawn."""
+        """Return a launch on normal matrices, which lie in a way that is drawn."""
         random = self.draw.case(f"{name} {shape}")
         return self.launch(name, proves, shape.apart(random), *normal_matrices(random, shape, dtype), once=once)
 
     def hard(self, name: str, proves: Proves, shape: Shape, dtype: npt.DTypeLike, large: float, **how: Any) -> Case:
-        """A launch on rows of every kind."""
+        """Return a launch on rows of every kind."""
         random = self.draw.case(name)
         return self.launch(name, proves, shape.apart(random), *hard_matrices(random, shape, dtype, large), **how)
 
     def plain_cases(self) -> list[Case]:
-        """What each property is about and nothing else: whole tiles, and rows without gaps."""
+        """Return what each property is about and nothing else: whole tiles, and rows without gaps."""
         random, whole = self.draw.case("plain"), Shape(48, 32, 32, gaps=(0, 0, 0))
 
         def case(name: str, proves: str, shape: Shape, dtype: npt.DTypeLike = np.float32) -> Case:
@@ -166,7 +166,7 @@ class CaseMaker:
         return found
 
     def _of_size(self, shape: Shape, dtype: type[Any]) -> Case:
-        """A launch that is chosen for its sizes."""
+        """Return a launch that is chosen for its sizes."""
         name = "every size" + (f", {word}" if (word := half_in_words(dtype)) else "")
         proves = "half" if word else "any-k" if shape.k % shape.Bk else "any-size"
         matrices = normal_matrices(self.sizes, shape, dtype)
@@ -197,7 +197,7 @@ class CaseMaker:
         ]
 
     def of_real_size(self) -> list[Case]:
-        """The largest tiles that are timed, in fp16; and large ones in fp32."""
+        """Return the largest tiles that are timed, in fp16; and large ones in fp32."""
         normal, some = partial(self.normal, once=True), self.some
         return [
             normal("real tiles", "any-size", Shape(64 + some(), 128 + some(), 70 + some(), 64, 64, 32)),

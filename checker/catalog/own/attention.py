@@ -58,7 +58,7 @@ class _Maker:
         share: int = 1,
         **how: Any,
     ) -> Case:
-        """One call; `sizes` are sequences, heads, n_q and n_k; `share`: heads of Q for each head of K and V.
+        """Return one call; `sizes` are sequences, heads, n_q and n_k; `share`: heads of Q for each head of K and V.
 
         `how`: what becomes of what was drawn (`change`), which gradients are wanted (`alone`), and how many calls there
         are (`in_a_row`).
@@ -165,7 +165,7 @@ class _Maker:
         return self.case("a first call", "values", (1, 2, 128, 128))
 
     def basic(self) -> Iterator[Case]:
-        """What most mistakes show in."""
+        """Yield what most mistakes show in."""
         claims, back = self.claims, self.kernel.name == BACKWARD.name
         what = "gradients" if back else "values"
         tail = what if claims.whole_tiles else "any-length"
@@ -276,7 +276,7 @@ class _Maker:
 
 
 def task(given: Given, name: str) -> Task:
-    """What is asked of a function that is called so, which is called `name` in reports."""
+    """Return what is asked of a function that is called so, which is called `name` in reports."""
     kernels = [replace(FORWARD, launches=given.kernels)]
     kernels += [replace(BACKWARD, launches=())] if given.gradients else []
 
@@ -316,14 +316,14 @@ def trials(given: Given) -> Mapping[str, Case]:
 
 
 def probe(given: Given, draw: Draw) -> Case:
-    """A call that asks for all that a function may return, to see what it does."""
+    """Return a call that asks for all that a function may return, to see what it does."""
     every = replace(given, lse=True)
     one, other = (_Maker(every, draw, kernel).first() for kernel in (FORWARD, BACKWARD))
     return replace(one, tensors={**other.tensors, **one.tensors}, id=0)
 
 
 def forward_alone(case: Case) -> Mapping[str, Tensor]:
-    """The tensors of such a call without the backward pass."""
+    """Return the tensors of such a call without the backward pass."""
     return {name: tensor for name, tensor in case.tensors.items() if name != "do" and name not in GRADIENTS}
 
 

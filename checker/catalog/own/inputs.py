@@ -16,17 +16,19 @@ def as_drawn(drawn: Inputs, do: Array) -> tuple[Inputs, Array]:
 
 
 def small_do(drawn: Inputs, do: Array) -> tuple[Inputs, Array]:
-    """A dO that is small, and not 0."""
+    """Return a dO that is small, and not 0."""
     return drawn, do * 1e-7
 
 
 def no_do(drawn: Inputs, do: Array) -> tuple[Inputs, Array]:
-    """A dO of 0 for the first head."""
+    """Return a dO of 0 for the first head."""
     return drawn, np.where(np.arange(len(do))[:, None, None] == 0, 0.0, do)
 
 
 def large_scores(drawn: Inputs, do: Array) -> tuple[Inputs, Array]:
-    """All scores of a query around 2e5, or around -2e5: a start of the maximum that only looks like -inf is above."""
+    """Return all scores of a query around 2e5, or around -2e5: a start of the maximum that only looks like -inf is
+    above.
+    """
     q, k = drawn.q.copy(), drawn.k.copy()
     q[..., 0], k[..., 0] = np.resize([2e5, -2e5], q.shape[1]) / drawn.scale, 1.0
     return replace(drawn, q=q, k=k), do
@@ -40,5 +42,5 @@ def rising_scores(drawn: Inputs, do: Array) -> tuple[Inputs, Array]:
 
 
 def large_v(drawn: Inputs, do: Array) -> tuple[Inputs, Array]:
-    """A V beyond fp16."""
+    """Return a V beyond fp16."""
     return replace(drawn, v=drawn.v * 1e5), do

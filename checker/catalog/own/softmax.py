@@ -28,7 +28,7 @@ _TYPES = {"fp32": np.float32, "fp16": np.float16, "bf16": BF16}
 
 
 def properties(claims: Claims) -> tuple[Property, ...]:
-    """What is asked."""
+    """Return what is asked."""
     asked = {
         "values": "rows of every kind of value",
         "any-length": "" if claims.whole_tiles else "rows of any length",
@@ -39,7 +39,7 @@ def properties(claims: Claims) -> tuple[Property, ...]:
 
 
 def task(claims: Claims, kernels: tuple[str, ...], name: str, compared: tuple[int, ...]) -> Task:
-    """What is asked of a function that is called so, which is called `name` in reports.
+    """Return what is asked of a function that is called so, which is called `name` in reports.
 
     `compared`: whole numbers that something is compared with in its file.
     """
@@ -61,12 +61,12 @@ def task(claims: Claims, kernels: tuple[str, ...], name: str, compared: tuple[in
 
 
 def expected(case: Case) -> Mapping[str, Expected]:
-    """The softmax of each row."""
+    """Return the softmax of each row."""
     return {"y": reference.expected(family(case, 0))["y_ptr"]}
 
 
 def family(case: Case, block: int) -> Case:
-    """A launch of the puzzles' on these rows, in blocks of so many columns; 0: of a whole row."""
+    """Return a launch of the puzzles' on these rows, in blocks of so many columns; 0: of a whole row."""
     n = case.tensors["x"].values.shape[1]
     block = block or 1 << (n - 1).bit_length()
     axes = (Axis(AxisKind.ROW), Axis(AxisKind.COLUMN, block))
@@ -98,7 +98,7 @@ def _case(title: str, proves: str, x: Array, claims: Claims, kind: str = "", gap
 
 
 def _basic(draw: Draw, claims: Claims) -> Iterator[Case]:
-    """What most mistakes show in."""
+    """Yield what most mistakes show in."""
     random = draw.case("basic")
 
     def rows(count: int, n: int) -> Array:
@@ -177,7 +177,7 @@ def of_blocks(claims: Claims, blocks: Sequence[int]) -> Iterator[Case]:
 
 
 def _as_called(case: Case) -> Case:
-    """A call with what a puzzle's launch is given."""
+    """Return a call with what a puzzle's launch is given."""
     x = case.tensors["x_ptr"]
     n, proves = x.values.shape[1], tuple(p for p in case.proves if p != "traffic")
     kinds = {"prefix": "values", "full-block": "values"}
@@ -197,13 +197,13 @@ def _as_called(case: Case) -> Case:
 
 
 def named_by(blocks: Sequence[int]) -> tuple[Misconception, ...]:
-    """The ideas of p3, for kernels in blocks of any of these lengths, or of whole rows."""
+    """Return the ideas of p3, for kernels in blocks of any of these lengths, or of whole rows."""
     launched = chosen(IN_AUTOGRAD, "on-the-cpu")
     return (*launched, *translated(catalog.load("p3").misconceptions, lambda sign: _in_blocks(sign, (0, *blocks))))
 
 
 def _in_blocks(sign: Writes | Unwritten, blocks: Sequence[int]) -> list[Writes | Unwritten]:
-    """What a function returns whose kernel has this idea, in blocks of any of these lengths."""
+    """Return what a function returns whose kernel has this idea, in blocks of any of these lengths."""
     if isinstance(sign, Writes):
         return [replace(sign, outputs=_of_rows(sign.outputs, n)) for n in blocks]
     return [replace(sign, elements=_of_rows(sign.elements, n)) for n in blocks]

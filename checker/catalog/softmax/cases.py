@@ -92,13 +92,13 @@ class CaseMaker:
         return self.blocks.get("BLOCK_ROWS", 1)
 
     def resized(self, width: int, owned: int = 0) -> CaseMaker:
-        """The same with other blocks: of so many columns, and of so many rows where a block may have several."""
+        """Return the same with other blocks: of so many columns, and of so many rows where a block may have several."""
         *of_rows, of_columns = self.blocks
         rows = dict.fromkeys(of_rows, owned) if owned else {}
         return replace(self, blocks={**self.blocks, **rows, of_columns: width})
 
     def launch(self, name: str, proves: Proves, x: Array, gaps: tuple[int, int], **how: Any) -> Case:
-        """A launch on these rows."""
+        """Return a launch on these rows."""
         return self.launcher(self.kernel, name, proves, x, self.blocks, gaps=gaps, **how)
 
     def normal(self, name: str, count: int, n: int) -> Array:
@@ -145,7 +145,9 @@ class CaseMaker:
         ]
 
     def plain_cases(self, kinds: Mapping[str, Array], n: int) -> list[Case]:
-        """What each property is about and nothing else: whole blocks of columns and of rows, and rows without gaps."""
+        """Return what each property is about and nothing else: whole blocks of columns and of rows, and rows without
+        gaps.
+        """
         random = self.draw.case("plain")
         count = 4 * self.owned
 
@@ -160,7 +162,9 @@ class CaseMaker:
         ]
 
     def _whole(self, x: Array, n: int) -> Array:
-        """The first n columns of these rows, of which some come twice if they would leave a tile partly empty."""
+        """Return the first n columns of these rows, of which some come twice if they would leave a
+        tile partly empty.
+        """
         return np.asarray(x[np.arange(-(-len(x) // self.owned) * self.owned) % len(x), :n])
 
     def far_cases(self, longest: int = 5) -> list[Case]:
@@ -241,13 +245,15 @@ class CaseMaker:
         return made
 
     def _many_blocks(self) -> Case:
-        """A row of more columns than blocks of 4 to the third power have."""
+        """Return a row of more columns than blocks of 4 to the third power have."""
         random = self.draw.case("blocks")
         x = _normal(random, (1, int(random.integers(290, 330))))
         return self.launch("many blocks", "any-length", x, equal_gaps(random), once=True)
 
     def tall_case(self) -> Case:
-        """The first and the last program of some 135,000 rows, and one between: more rows than 16 bits can count."""
+        """Return the first and the last program of some 135,000 rows, and one between: more rows than 16 bits can
+        count.
+        """
         random, owned = self.draw.case("tall"), self.owned
         programs = 0, int(random.integers(70_000, 120_000)) // owned, int(random.integers(132_000, 140_000)) // owned
         x = np.zeros((programs[-1] * owned + owned, int(random.integers(3, 9))), np.float32)
@@ -258,7 +264,7 @@ class CaseMaker:
         return sampled(self.launch(name, "any-length", x, (0, 0), once=True), programs)
 
     def long_sum_case(self) -> Case:
-        """An fp16 row of 12 blocks and a tail whose sum is one of many small terms.
+        """Return an fp16 row of 12 blocks and a tail whose sum is one of many small terms.
 
         In half, all but the first two blocks are lost. Proves the property `half`.
         """
@@ -310,7 +316,7 @@ def _normal(random: np.random.Generator, shape: tuple[int, ...], dtype: npt.DTyp
 
 
 def stacked(kinds: Mapping[str, Array], dtype: npt.DTypeLike = np.float32) -> Array:
-    """One row of each kind, one below the other."""
+    """Return one row of each kind, one below the other."""
     return np.stack([*kinds.values()]).astype(dtype)
 
 

@@ -61,11 +61,11 @@ class SplitCaseMaker(CaseMaker):
         dtype: type[Any] = np.float32,
         once: bool = False,
     ) -> Case:
-        """A launch of the merge, on parts of every kind."""
+        """Return a launch of the merge, on parts of every kind."""
         return launch_merge(name, proves, shape, Bs, self.parts(name, shape, splits), dtype, once)
 
     def rows(self, n_q: int, D: int = 16, heads: int = 1, far: int = 0) -> Shape:
-        """The rows of O that a merge writes, laid out in a way that is drawn."""
+        """Return the rows of O that a merge writes, laid out in a way that is drawn."""
         return Shape(n_q, 1, D, 1, 1, heads).apart(self.sizes, far)
 
     def far_splits(self) -> list[Case]:
@@ -82,7 +82,7 @@ class SplitCaseMaker(CaseMaker):
         ]
 
     def far_merges(self) -> list[Case]:
-        """The same of O."""
+        """Return the same of O."""
         rows = Shape(LONG.n_q, 1, 16, 1, 1, LONG.heads).with_far_rows(self.random("far rows"))
         return [
             of_programs(self.merge(FAR_ROWS, "far-offsets", rows, 2, 2), (0, LONG.n_q - 1), (1,)),
@@ -98,7 +98,7 @@ class SplitCaseMaker(CaseMaker):
         return [some_heads(case, self.sizes) for case in (split, merge)]
 
     def every_split(self) -> list[Case]:
-        """The launches of `of_every_class`."""
+        """Return the launches of `of_every_class`."""
         return [
             self.normal(c.name, c.proves("any-length"), c.shape, c.dtype, once=True, unit_scale=c.unit_scale, cut=c.cut)
             for c in of_every_class(self.sizes)
@@ -115,7 +115,7 @@ class SplitCaseMaker(CaseMaker):
         ]
 
     def every_merge(self) -> list[Case]:
-        """Every number of parts up to four, and of each class by the block."""
+        """Return every number of parts up to four, and of each class by the block."""
         counts = [(1, 2), (2, 2), (3, 4), (4, 4), (1, 16), (9, 16), (15, 16), (16, 16), (17, 32)]
         layouts = covering.besides(len(counts), self.sizes)
         made, half = [], halves()
@@ -162,13 +162,13 @@ def drawn_parts(random: np.random.Generator, shape: Shape, splits: int) -> Parts
 
 
 def right_parts(shape: Shape, cut: Cut, inputs: Inputs) -> Parts:
-    """What right splits store, of these inputs."""
+    """Return what right splits store, of these inputs."""
     made = right_splits(launch_split("", (), shape, cut, inputs))
     return Parts(made["o_part_ptr"].astype(np.float32), made["lse_part_ptr"].astype(np.float32), inputs.kinds)
 
 
 def of_programs(case: Case, along: Sequence[int], heads: Sequence[int] = (0,)) -> Case:
-    """A launch with the programs of some heads only, and of some splits, or of some queries in the merge."""
+    """Return a launch with the programs of some heads only, and of some splits, or of some queries in the merge."""
     asked, axes = {}, (along, heads) if is_split(case) else (heads, along)  # as the outputs have them
     for name, tensor in case.tensors.items():
         if tensor.role is Role.OUTPUT:
@@ -187,7 +187,9 @@ class ChosenSplit(Chosen):
 
 
 def of_class(number: int, block: int, other: int) -> int:
-    """A remainder of this class by a block, from 1 to the block: none, 1, one fewer than the block, another one."""
+    """Return a remainder of this class by a block, from 1 to the block: none, 1, one fewer than the
+    block, another one.
+    """
     return (block, 1, block - 1, other)[number]
 
 

@@ -108,5 +108,5 @@ def to_csv(every: Iterable[Tally], file: IO[str]) -> None:
 
 
 def label(tenth: int) -> str:
-    """The share of the points that a tenth stands for, in percent."""
+    """Return the share of the points that a tenth stands for, in percent."""
     return "100 %" if tenth == TENTHS else f"{tenth * 10} to {tenth * 10 + 9} %"

@@ -174,7 +174,7 @@ def _of_program(program: int, yours: Programs, right: Programs, names: Mapping[s
 
 
 def _touched(events: Iterable[Event], kind: Kind) -> dict[str, Elements]:
-    """All elements of each tensor that are loaded, or stored."""
+    """Return all elements of each tensor that are loaded, or stored."""
     found: dict[str, list[Elements]] = {}
     for event in events:
         if event.kind is kind and event.elements is not None:
@@ -183,7 +183,7 @@ def _touched(events: Iterable[Event], kind: Kind) -> dict[str, Elements]:
 
 
 def _in_order(events: Iterable[Event]) -> dict[tuple[Place, str], list[Event]]:
-    """The values of each name in each iteration."""
+    """Return the values of each name in each iteration."""
     found: dict[tuple[Place, str], list[Event]] = {}
     for event in events:
         if event.kind in NAMED:
@@ -192,7 +192,7 @@ def _in_order(events: Iterable[Event]) -> dict[tuple[Place, str], list[Event]]:
 
 
 def _last(events: Iterable[Event]) -> dict[tuple[Place, str], Event]:
-    """The last value of each name in each iteration."""
+    """Return the last value of each name in each iteration."""
     return {key: every[-1] for key, every in _in_order(events).items()}
 
 
@@ -207,7 +207,7 @@ def _usual(name: str) -> str:
 
 
 def _holds(yours: Programs, name: str, right: Programs, other: str) -> bool:
-    """Whether two names hold the same wherever both have a value, and not only what many have."""
+    """Return whether two names hold the same wherever both have a value, and not only what many have."""
     telling: set[Place] = set()
     for program in yours.keys() & right.keys():
         there = _last(right[program])
@@ -221,7 +221,7 @@ def _holds(yours: Programs, name: str, right: Programs, other: str) -> bool:
 
 
 def _plain(numbers: Numbers | None) -> bool:
-    """Whether a block says little: all its numbers are 0, 1, infinite or no numbers."""
+    """Return whether a block says little: all its numbers are 0, 1, infinite or no numbers."""
     return numbers is None or bool(np.all(~np.isfinite(numbers) | np.isin(numbers, (0.0, 1.0))))
 
 

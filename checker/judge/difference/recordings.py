@@ -85,7 +85,7 @@ class _Blocks:
         self.dtype, self.at = dtype, dict[bytes, int]()
 
     def place(self, numbers: npt.NDArray[Any] | None) -> int:
-        """The place of a block; -1: there is none."""
+        """Return the place of a block; -1: there is none."""
         if numbers is None:
             return -1
         return self.at.setdefault(numbers.astype(self.dtype).tobytes(), len(self.at))

@@ -64,7 +64,7 @@ def _make(sources: Path, site: Path, root: Path, language: str) -> None:
 
 
 def up_to_date(folder: Path, root: Path = ROOT) -> bool:
-    """Whether a site is newer than all that it is made of."""
+    """Return whether a site is newer than all that it is made of."""
     built = folder / "app" / "files.json"
     if not built.exists():
         return False

@@ -87,7 +87,7 @@ def _installed(pinned: Path, folder: Path) -> Path:
 
 
 def _had(wheel: Path, sha256: str, cdn: str) -> Path:
-    """A wheel, fetched if it is missing. Raises AssetError."""
+    """Return a wheel, fetched if it is missing. Raises AssetError."""
     wheel.parent.mkdir(parents=True, exist_ok=True)
     if not _is(wheel, sha256):
         try:
@@ -142,7 +142,7 @@ def _is(path: Path, sha256: str) -> bool:
 
 
 def archive(language: str) -> str:
-    """What a page's worker loads in English, and next to it in another language."""
+    """Return what a page's worker loads in English, and next to it in another language."""
     return "checker.zip" if language == ENGLISH else f"checker-{language}.zip"
 
 
@@ -175,7 +175,7 @@ def _emptied(puzzle_id: str, lesson: Path) -> bytes:
 
 
 def _licences(packages: Iterable[Path]) -> str:
-    """What the site is made of, by whom, and under which licence."""
+    """Return what the site is made of, by whom, and under which licence."""
     texts = []
     for package in sorted(packages):
         about = json.loads((package / "package.json").read_text(encoding="utf-8"))

@@ -25,7 +25,9 @@ READ, WRITTEN = 200, 0.5  # words of a lesson, and lines of a kernel, in a minut
 
 
 def go_on() -> str:
-    """The link to the first puzzle, of which the page's script makes one to the next, and says how far one is."""
+    """Return the link to the first puzzle, of which the page's script makes one to the next, and
+    says how far one is.
+    """
     first = LADDER[0]
     words = said(f"Start with {first.id}")
     link = f'<a id="go-on" class="go-on" href="puzzles/{first.stem}.html">{words}</a>'
@@ -33,7 +35,7 @@ def go_on() -> str:
 
 
 def how_long(root: Path) -> str:
-    """The time that the first puzzle takes, and those of the main path together: the sum of the list."""
+    """Return the time that the first puzzle takes, and those of the main path together: the sum of the list."""
     first, *others = (_minutes(RUNGS[id], root) for id in SPINE)
     if not first:
         return ""
@@ -45,7 +47,7 @@ def how_long(root: Path) -> str:
 
 
 def _chapters() -> dict[str, list[Rung]]:
-    """The puzzles of each chapter."""
+    """Return the puzzles of each chapter."""
     chapters: dict[str, list[Rung]] = {}
     for rung in LADDER:
         chapters.setdefault(CHAPTERS.get(rung.id) or list(chapters)[-1], []).append(rung)
@@ -75,7 +77,7 @@ def _lesson(rung: Rung) -> str:
 
 
 def _entry(rung: Rung, root: Path, here: bool) -> str:
-    """A puzzle in that list: what it gives and how long it takes, or when to take it."""
+    """Return a puzzle in that list: what it gives and how long it takes, or when to take it."""
     title = html.escape(said(rung.title)) + ("" if here else IN_ENGLISH)
     target = f"{'' if here else TOP}puzzles/{rung.stem}.html"
     link = f'<a href="{target}"><span class="id">{rung.id}</span> {title}</a>'
@@ -91,7 +93,8 @@ def _entry(rung: Rung, root: Path, here: bool) -> str:
 
 
 def _minutes(rung: Rung, root: Path) -> int:
-    """How long a puzzle takes, in fives: to read its lesson, and to write what its solution has and its stub does not.
+    """Return how long a puzzle takes, in fives: to read its lesson, and to write what its solution has and its stub
+    does not.
 
     0 in a copy of the course without solutions.
     """
@@ -106,7 +109,9 @@ def _minutes(rung: Rung, root: Path) -> int:
 
 
 def contents(to_read: Mapping[str, str], there: Collection[str]) -> str:
-    """What the sidebar has. `to_read`: the titles of other pages; `there`: what is in the language that is spoken."""
+    """Return what the sidebar has. `to_read`: the titles of other pages; `there`: what is in the language that is
+    spoken.
+    """
     chapters = {
         chapter: [(_lesson(rung), f"{rung.id} {said(rung.title)}") for rung in rungs]
         for chapter, rungs in _chapters().items()

@@ -64,7 +64,7 @@ def in_words(english: str, root: Path = places.ROOT) -> str:
 
 
 def named(english: str, other: str) -> str:
-    """What stands above a heading for links that name it as in English, if it has not got this name anyhow."""
+    """Return what stands above a heading for links that name it as in English, if it has not got this name anyhow."""
     return f'<a id="{_slug(english)}"></a>' if _slug(english) != _slug(other) else ""
 
 
@@ -73,7 +73,7 @@ def _slug(heading: str) -> str:
 
 
 def lesson(rung: Rung, root: Path = places.ROOT) -> str:
-    """A lesson as a page. Where its stub was, there is the workbench; puzzles in PyTorch have none."""
+    """Return a lesson as a page. Where its stub was, there is the workbench; puzzles in PyTorch have none."""
     text = places.script(rung.id, root).read_text(encoding="utf-8")
     cells = script_cells(emptied(text, catalog.load(rung.id)))
     if rung.pytorch:
@@ -86,7 +86,7 @@ def lesson(rung: Rung, root: Path = places.ROOT) -> str:
 
 
 def solution(rung: Rung, root: Path = places.ROOT) -> str:
-    """A solution with its walk-through."""
+    """Return a solution with its walk-through."""
     code = places.solution(rung.id, root).read_text(encoding="utf-8").strip()
     walk_through = places.walk_through(rung.id, root).read_text(encoding="utf-8")
     heading, _, parts = _here(walk_through, root).partition("\n")
@@ -107,7 +107,7 @@ def public_bugs(root: Path = places.ROOT) -> str:
 
 
 def _part(name: str, **holes: str) -> str:
-    """A part of a page, in which these holes are filled."""
+    """Return a part of a page, in which these holes are filled."""
     text = (Path(__file__).with_name("parts") / f"{name}.md").read_text(encoding="utf-8")
     return text.format(**holes)
 
@@ -126,7 +126,7 @@ def _of_page(text: str) -> str:
 
 
 def _parts(rung: Rung, cells: list[tuple[str, str]], root: Path) -> Iterator[str]:
-    """A lesson's cells, one after the other."""
+    """Yield a lesson's cells, one after the other."""
     to_fill_in = kernel_cell(cells, catalog.load(rung.id))
     around = [(text, _runs(text)) for n, (kind, text) in enumerate(cells) if kind == "code" and n != to_fill_in]
     shown = [(text, runs) for text, runs in around if not re.search(r"^(?:check|predict)\(", text, re.MULTILINE)]
@@ -143,18 +143,18 @@ def _parts(rung: Rung, cells: list[tuple[str, str]], root: Path) -> Iterator[str
 
 
 def _runs(text: str) -> bool:
-    """Whether a cell is part of an experiment: it can be changed and run on the page, and is not only shown."""
+    """Return whether a cell is part of an experiment: it can be changed and run on the page, and is not only shown."""
     return re.search(r"\brun\(|^@triton\.jit", text, re.MULTILINE) is not None
 
 
 def _how_to_check(text: str) -> str:
-    """What this section says besides what to type, which its first paragraph does."""
+    """Return what this section says besides what to type, which its first paragraph does."""
     heading, _, *more = text.split("\n\n")
     return "\n\n".join([heading, *more]) if more else ""
 
 
 def _workbench(rung: Rung, stub: str, steps: Sequence[Hint], cells: Sequence[tuple[str, bool]], root: Path) -> str:
-    """The place of the editor, with what the page's script must know, and the hints.
+    """Return the place of the editor, with what the page's script must know, and the hints.
 
     `cells`: the lesson's other code, in order, and which of it can be run.
     """
@@ -201,12 +201,12 @@ def _solved_lines(rung: Rung, root: Path) -> int | None:
 
 
 def _ahead(rung: Rung, root: Path) -> dict[str, str]:
-    """The puzzle that comes next; one that has not been translated is in English alone."""
+    """Return the puzzle that comes next; one that has not been translated is in English alone."""
     above = "" if spoken() in (ENGLISH, *languages(rung.id, root)) else f"{TOP}puzzles/"
     return {"puzzle": rung.id, "title": said(rung.title), "href": f"{above}{rung.stem}.html"}
 
 
 def _hunted(bug: Bug) -> dict[str, Any]:
-    """A bug's kernels as an editor has them, and the lines to blame, counted from the first of these."""
+    """Return a bug's kernels as an editor has them, and the lines to blame, counted from the first of these."""
     head, mark, rest = bug.text.partition("@triton.jit")
     return {"text": mark + rest, "lines": [line - head.count("\n") for line in bug.lines]}

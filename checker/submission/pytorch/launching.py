@@ -35,7 +35,7 @@ class LaunchingLint(PyTorchLint):
             super()._visit_Call(node)
 
     def _function(self, owner: str, name: str) -> Problem | None:
-        """What is wrong with calling `owner.name`, of Triton's host side or of the context."""
+        """Return what is wrong with calling `owner.name`, of Triton's host side or of the context."""
         if owner == "triton":
             return (
                 None if name in _TRITON else not_taken(f"triton.{name}", "Use triton.cdiv, or // and %.", "not-allowed")
@@ -95,7 +95,7 @@ class LaunchingLint(PyTorchLint):
         return isinstance(node.value, ast.Name) and node.value.id == CONTEXT and CONTEXT in self.names.locals
 
     def _kept(self) -> set[str]:
-        """The attributes that any of the functions sets on its context."""
+        """Return the attributes that any of the functions sets on its context."""
         every = (node for function in self.program.functions.values() for node in ast.walk(function))
         return {
             node.attr

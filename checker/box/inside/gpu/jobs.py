@@ -57,7 +57,7 @@ def compiling(kernels: Mapping[str, Any], launches: Iterable[Launch]) -> list[in
 
 
 def job_of(launch: Launch, *, ones: bool = True) -> dict[str, Any]:
-    """The form of a launch, its options, and whether nothing is printed. `ones`: a 1 becomes a constant."""
+    """Return the form of a launch, its options, and whether nothing is printed. `ones`: a 1 becomes a constant."""
     silent = printing and _lines(launch) > _MOST_LINES
     return {**vars(launch.form(ones=ones)), "options": dict(launch.options), "silent": silent}
 
@@ -73,7 +73,7 @@ class _Silent(ASTSource):  # type: ignore[misc]
         return f"{super().hash()}-silent"
 
     def make_ir(self, *arguments: Any) -> Any:
-        """The first form of the kernel, for the compiler."""
+        """Return the first form of the kernel, for the compiler."""
         usual, TritonSemantic.device_print = TritonSemantic.device_print, lambda *_, **__: None
         try:
             return super().make_ir(*arguments)
@@ -88,7 +88,7 @@ def _lines(launch: Launch) -> int:
 
 
 def compiled(kernel: Any, job: dict[str, Any]) -> Any:
-    """The compiled kernel; from disk, if some process has compiled it."""
+    """Return the compiled kernel; from disk, if some process has compiled it."""
     order = {name: job["signature"].get(name, CONSTEXPR) for name in kernel.arg_names}
     source = source_of(kernel, {**job, "signature": order})
     target = gpu_target(f"sm_{gpu.capability}")
@@ -96,7 +96,7 @@ def compiled(kernel: Any, job: dict[str, Any]) -> Any:
 
 
 def fitted(kernel: Any, job: dict[str, Any]) -> Any:
-    """The same; with as few stages as the GPU's shared memory has room for, where it is small."""
+    """Return the same; with as few stages as the GPU's shared memory has room for, where it is small."""
     made, _ = fitting(
         lambda stages: compiled(kernel, job if stages is None else _with_stages(job, stages)),
         lambda one: int(one.metadata.shared),
@@ -111,6 +111,6 @@ def _with_stages(job: dict[str, Any], stages: int) -> dict[str, Any]:
 
 
 def multiplies_too_much(constexprs: Mapping[str, int | float | bool]) -> bool:
-    """Whether tiles are longer than what the GPU multiplies."""
+    """Return whether tiles are longer than what the GPU multiplies."""
     longest = longest_side(f"sm_{gpu.capability}")
     return multiplying and longest > 0 and max(sides(constexprs).values(), default=0) > longest

@@ -50,7 +50,7 @@ class CaseMaker:
         self.random, self.sizes, self._launch = draw.case, draw.case("sizes"), launch
 
     def some(self) -> int:
-        """A number below 16, the smallest block."""
+        """Return a number below 16, the smallest block."""
         return int(self.sizes.integers(1, 16))
 
     def shape(self, n_q: int, n_k: int, D: int = 16, Br: int = 16, Bc: int = 16, heads: int = 1, far: int = 0) -> Shape:
@@ -67,14 +67,14 @@ class CaseMaker:
         unit_scale: bool = False,
         **how: Any,
     ) -> Case:
-        """A launch on normal inputs; if it is chosen for its sizes, with a scale of any size."""
+        """Return a launch on normal inputs; if it is chosen for its sizes, with a scale of any size."""
         source = self.random(f"{name} {shape.n_q} {shape.n_k}")
         factor = drawn_factor(self.sizes, dtype) if once else 1.0
         inputs = normal_inputs(source, shape, dtype, factor, unit_scale)
         return self._launch(name, proves, shape, inputs, once=once, **how)
 
     def hard(self, name: str, proves: Proves, shape: Shape, huge: float = 300.0, **how: Any) -> Case:
-        """A launch on queries of every kind."""
+        """Return a launch on queries of every kind."""
         return self._launch(name, proves, shape, hard_inputs(self.random(name), shape, huge=huge), **how)
 
     def far_cases(self, size: int, *masks: dict[str, Any]) -> list[Case]:
@@ -88,13 +88,15 @@ class CaseMaker:
         ]
 
     def far_rows(self, **how: Any) -> Case:
-        """A launch whose rows lie so far apart that offsets pass the range of 32-bit integers, but not in one tile."""
+        """Return a launch whose rows lie so far apart that offsets pass the range of 32-bit integers, but not in one
+        tile.
+        """
         return first_and_last(self.normal(FAR_ROWS, "far-offsets", LONG.with_far_rows(self.random("far rows")), **how))
 
     def plain_cases(
         self, values: str = "values", sizes: str = "any-length", whole: Shape = PLAIN, **how: Any
     ) -> list[Case]:
-        """What each property is about and nothing else: whole tiles, of one head, without gaps.
+        """Return what each property is about and nothing else: whole tiles, of one head, without gaps.
 
         `values` and `sizes`: the properties of queries of every kind, and of any number of queries and keys.
         """
@@ -119,7 +121,7 @@ class CaseMaker:
         return some_heads(self.normal("many heads", "heads", MANY_HEADS.apart(self.sizes), once=True), self.sizes)
 
     def every_class(self, proves: str, **mask: bool) -> list[Case]:
-        """The launches of `of_every_class`; `mask`: `causal`, if the puzzle has both."""
+        """Return the launches of `of_every_class`; `mask`: `causal`, if the puzzle has both."""
         causal, made = mask.get("causal", False), []
         for c in of_every_class(self.sizes, causal=causal):
             of = c.proves("hidden-queries" if causal and c.shape.n_q > c.shape.n_k else proves)
@@ -152,7 +154,7 @@ class CaseMaker:
         ]
 
     def large(self, seed: str, name: str, proves: str, shape: Shape, bf16: bool = False, **how: Any) -> Case:
-        """A launch for a GPU in fp16, or in bf16, with inputs drawn for `seed`."""
+        """Return a launch for a GPU in fp16, or in bf16, with inputs drawn for `seed`."""
         inputs = normal_inputs(self.random(seed), shape, np.float32 if bf16 else np.float16)
         return self._launch(name, proves, shape, in_bf16(inputs) if bf16 else inputs, **how)
 
@@ -186,7 +188,9 @@ class Chosen:
         return f"{EVERY}, {word}" if (word := half_in_words(self.dtype)) else EVERY
 
     def proves(self, otherwise: str) -> str:
-        """The property that it is evidence for: that of its type, but for queries that see no key, or of its sizes."""
+        """Return the property that it is evidence for: that of its type, but for queries that see no key, or of its
+        sizes.
+        """
         return "half" if self.dtype is not np.float32 and otherwise != "hidden-queries" else otherwise
 
 
