@@ -269,7 +269,7 @@ from checker.notebook import predict
 predict("c1", launches=..., programs=...)
 
 # %% [markdown]
-# **Train.** Run the next cell, or `make train` in a terminal. It shows both losses and draws their curves, and then a
+# **Train.** In a notebook the next cell does it, in a terminal `make train`. It shows both losses, their curves, and a
 # sample of text from before and one from after. Guess first: with about 110 different characters and a model that knows
 # nothing, what is the loss at the first step?
 #

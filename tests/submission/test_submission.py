@@ -195,7 +195,7 @@ FORBIDDEN = {
     "print-format": ("print('n', f'{n_cols}')", "syntax"),
     "bytes": ("x = b'1'", "syntax"),
     "complex": ("x = 1j", "syntax"),
-    "ellipsis": ("x = ...", "syntax"),
+    "ellipsis": ("x = ...", "hole"),
     "long-text": ("x = '''\ndef f():\n'''", "syntax"),
     "call-a-call": ("tl.exp(n_cols)(1)", "call"),
     "call-a-value": ("x_ptr(1)", "call"),
