@@ -260,7 +260,7 @@ sizes = {"m": 16, "n": 16, "k": 4096, "Bm": 16, "Bn": 16, "Bk": 16}
 run(matmul_kernel, a_ptr=a, b_ptr=b, c_ptr=c, **strides, **sizes, grid=(1, 1))
 
 # %% [markdown]
-# ## 做完之后留意
+# ## 做完之后值得留意的
 #
 # 这就是 p4 的循环，只是最大值与和换成了乘积。在注意力里，A 的行是查询，B 的行是键。C 是它们的分数，C
 # 的分块算出来马上就用，不存储。
@@ -291,7 +291,7 @@ run(matmul_kernel, a_ptr=a, b_ptr=b, c_ptr=c, **strides, **sizes, grid=(1, 1))
 #
 # ## 延伸阅读
 #
-# * [分块，以及它省下了什么](../../docs/background/gpu.md#tiling)。
+# * [分块，以及它省下了什么](../../docs/background/gpu.md#tiling)（英文）。
 # * [Triton 的矩阵乘法教程
-#   ](https://triton-lang.org/main/getting-started/tutorials/03-matrix-multiplication.html)：循环相
-#   同。教程安排了程序的次序，让同时运行的程序在 L2 缓存里共用条带。
+#   ](https://triton-lang.org/main/getting-started/tutorials/03-matrix-multiplication.html)（英文）：
+#   循环相同。教程安排了程序的次序，让同时运行的程序在 L2 缓存里共用条带。

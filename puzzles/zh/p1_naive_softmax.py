@@ -27,7 +27,7 @@
 # 行 1  │ 0.5   3.0   1.0  │ ─加载─▶  [ 0.5   3.0   1.0    ?  ]
 # 行 2  │ 1.0   1.0   1.0  │             │ exp
 #       └──────────────────┘          [ 1.65  20.1  2.72   ?  ]
-#                                        │ 除以和 24.5
+#                                        │ 除以总和 24.5
 #   y   ┌──────────────────┐             ▼
 # 行 1  │ .067  .821  .111 │ ◀─存储── [ .067  .821  .111   ?  ]
 #       └──────────────────┘
@@ -84,9 +84,9 @@
 # 一行数据要过五次内存总线：一进一出，求和时一进，再一进一出。*融合* 成一个 kernel 就只过两次。
 # `tl.exp(x)` 求每个 lane 的指数值。
 #
-# **填充会影响结果**：被掩码屏蔽的 lane 里是 `other`；什么都不传，就是垃圾。这里加的是指数值，而
-# $e^0 = 1$。用 `other=0.0`，第 1 行的分母会是 25.5 而不是 24.5，这一行的结果加起来就只有 0.96。请选一
-# 个 `other`，让这个和正确。
+# **填充会影响结果**：被掩码屏蔽的 lane 里是 `other`；什么都不传，里面就是不确定的值。这里加的是指数
+# 值，而 $e^0 = 1$。用 `other=0.0`，第 1 行的分母会是 25.5 而不是 24.5，这一行的结果加起来就只有
+# 0.96。请选一个 `other`，让指数值的总和算对。
 #
 # ![行 0.5 3.0 1.0 放在长度为四的块里，画了两遍。填充加载为 0 时，指数值是 1.65、20.1、2.72 和 1，和为 25.5；横条上是商 .065、.789 和 .107，加起来是 0.96，剩下的 0.04 归了填充。填充的指数值为 0 时，和为 24.5，商 .067、.821 和 .111 占满横条。](../../docs/figures/padding.svg)
 #
@@ -113,7 +113,7 @@ import triton.language as tl
 # %% [markdown]
 # ## 轮到你了
 #
-# 大约缺五行：掩码、加载、指数值、它们的和、存储商。
+# 还缺大约五行：算掩码，加载，求指数值，求它们的和，最后把商存到 y。
 
 # %%
 @triton.jit
@@ -145,7 +145,7 @@ def naive_softmax(x):
 # ## 怎样检查
 #
 # 终端里：`./check p1`。notebook 里：先运行上面的单元格，再运行下面这个。检查用不了一秒。`make step
-# PUZZLE=p1` 逐行单步执行你的 kernel。看看填充使和增加了多少。
+# PUZZLE=p1` 逐行单步执行你的 kernel。看看填充给总和加上了多少。
 
 # %%
 from checker.notebook import check, hint, solution, step, trace
@@ -159,7 +159,8 @@ check("p1", language="zh")
 #
 # <details><summary>1：点拨一下</summary>
 #
-# `cols` 的哪些 lane 是这一行的列？这个比较就是加载和存储的掩码。被掩码屏蔽的 lane 使和增加了多少？
+# `cols` 的哪些 lane 是这一行的列？判断这一点的那个比较，就是加载和存储共用的掩码。一个被掩码屏蔽的
+# lane，会给总和加上多少？
 #
 # </details>
 # <details><summary>2：填充</summary>
@@ -170,8 +171,8 @@ check("p1", language="zh")
 # <details><summary>3：只差一步</summary>
 #
 # 这一行从 `x_ptr + row * x_row_stride` 开始。加载时带上 `mask=cols < n_cols, other=-float("inf")`，转
-# 成 fp32，求 `tl.exp`。再除以它的 `tl.sum(..., axis=0)`。用同一个掩码把商存储到 y 的这一行，y 有自己
-# 的步幅。
+# 成 fp32，求 `tl.exp`，再把结果除以自己的 `tl.sum(..., axis=0)`。用同一个掩码把商存储到 y 的这一行，y
+# 有自己的步幅。
 #
 # </details>
 #
@@ -180,7 +181,7 @@ check("p1", language="zh")
 # **预测**：每个问题都只针对一行。把每个 `...` 换成你的猜测。kernel 通过之后，由它给出答案。猜测不计
 # 分。
 #
-# * `y_0`：五个七，`BLOCK_SIZE=8`。y 的第一个元素是多少？
+# * `y_0`：一行五个七，`BLOCK_SIZE=8`。y 的第一个元素是多少？
 # * `idle_lanes`：1025 列需要 `BLOCK_SIZE=2048`。存储 y 时有多少个 lane 被掩码屏蔽？
 # * `x_reads`：还是 1025 列的那次启动，x 的每个元素读几次？
 #
@@ -196,14 +197,14 @@ from checker.notebook import predict
 predict("p1", y_0=..., idle_lanes=..., x_reads=...)
 
 # %% [markdown]
-# **运行**：`run` 用你自己的数组，在解释器上把你的 kernel 启动一次。先写下猜测。单元格不改动，y 里会是
-# 什么？把 88 改成 89，两行各有什么变化？5 行 300 列，`grid` 该是什么，`BLOCK_SIZE` 该是什么？
+# **运行**：`run` 用你自己的数组，在解释器上把你的 kernel 启动一次。先写下猜测。单元格照原样运行，y 里
+# 会是什么？把 88 改成 89，两行各有什么变化？5 行 300 列，`grid` 和 `BLOCK_SIZE` 各该取多少？
 #
 # <details><summary>答案</summary>
 #
-# 第 0 行变成 1、0、0（后两个是约等于），因为 $e^{88} = 1.7 \cdot 10^{38}$ 在 fp32 里还放得下。
-# $e^{89}$ 放不下，和就成了无穷。89 得到 $\infty / \infty$ = NaN，旁边的数得到 0。第 1 行仍是 .6652、
-# .0900、.2447，因为算它的是另一个程序。五行各 300 列，需要 5 个程序，块长 512。
+# 第 0 行变成 1、0、0（后两个约等于零），因为 $e^{88} = 1.7 \cdot 10^{38}$ 在 fp32 里还放得下。
+# $e^{89}$ 放不下，所以指数值的和成了无穷。89 得到 $\infty / \infty$ = NaN，旁边的数得到 0。第 1 行仍
+# 是 .6652、.0900、.2447，因为算它的是另一个程序。五行各 300 列，需要 5 个程序，块长 512。
 #
 # </details>
 
@@ -217,21 +218,21 @@ y = np.zeros_like(x)
 run(naive_softmax_kernel, x_ptr=x, y_ptr=y, x_row_stride=3, y_row_stride=3, n_cols=3, BLOCK_SIZE=4, grid=2)
 
 # %% [markdown]
-# ## 做完之后留意
+# ## 做完之后值得留意的
 #
 # 在 H200 上，这个 kernel 能跑到纯拷贝速度的 99.7 %。不用 `torch.compile` 的 `torch.softmax` 是 46 %
 # （fp32，每行长 8192）。
 #
-# 它很快，也很脆弱。fp32 最大到 $3.4 \cdot 10^{38}$，$x > 88.7$ 时 $e^x$ 就超过了它。真实的注意力分数
-# 确实会这么大。p2 解决这个问题，也能处理比块更长的行。
+# 这个 kernel 很快，也很脆弱。fp32 最大到 $3.4 \cdot 10^{38}$，$x > 88.7$ 时 $e^x$ 就超过了它。真实的
+# 注意力分数确实会这么大。p2 解决这个问题，也能处理比块更长的行。
 #
 # ## 延伸阅读
 #
-# * [指数函数能做什么、不能做什么，完整版](../../docs/background/softmax.md)。
-# * [内存、程序，以及为什么访存量就是时间](../../docs/background/gpu.md)。
+# * [指数函数能做什么、不能做什么，完整版](../../docs/background/softmax.md)（英文）。
+# * [内存、程序，以及为什么访存量就是时间](../../docs/background/gpu.md)（英文）。
 # * [Triton 的融合 softmax 教程
-#   ](https://triton-lang.org/main/getting-started/tutorials/02-fused-softmax.html)：同一个 kernel，多
-#   一个遍历各行的循环。
-# * M. Milakov, N. Gimelshein, [*Online normalizer calculation for
+#   ](https://triton-lang.org/main/getting-started/tutorials/02-fused-softmax.html)（英文）：同一个
+#   kernel，多一个遍历各行的循环。
+# * M. Milakov、N. Gimelshein，[*Online normalizer calculation for
 #   softmax*](https://arxiv.org/abs/1805.02867)（2018），第 1 节和第 2 节：朴素算法和安全算法，以及各
 #   自访问内存的次数。

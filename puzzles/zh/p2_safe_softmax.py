@@ -99,7 +99,7 @@ import triton.language as tl
 # %% [markdown]
 # ## 轮到你了
 #
-# 大约缺十六行：三个循环，每个循环里有一个掩码和一次加载。
+# 还缺大约十六行：三个循环，每个循环里有一个掩码和一次加载。
 
 # %%
 @triton.jit
@@ -207,7 +207,7 @@ y = np.zeros_like(x)
 run(safe_softmax_kernel, x_ptr=x, y_ptr=y, x_row_stride=10, y_row_stride=10, n_cols=10, BLOCK_SIZE=4, grid=1)
 
 # %% [markdown]
-# ## 做完之后留意
+# ## 做完之后值得留意的
 #
 # 多数人会先试这个办法：每一块各求各的 softmax。每块两个数，行 1 3 | 2 5 就变成 .119 .881 | .047
 # .953。这样 y 的每一行加起来等于块数，而不是 1。
@@ -221,6 +221,6 @@ run(safe_softmax_kernel, x_ptr=x, y_ptr=y, x_row_stride=10, y_row_stride=10, n_c
 #
 # ## 延伸阅读
 #
-# * [平移不变性，以及三遍的代价](../../docs/background/softmax.md)。
-# * M. Milakov, N. Gimelshein, [*Online normalizer calculation for
+# * [平移不变性，以及三遍的代价](../../docs/background/softmax.md)（英文）。
+# * M. Milakov、N. Gimelshein，[*Online normalizer calculation for
 #   softmax*](https://arxiv.org/abs/1805.02867)（2018），算法 2：安全 softmax，以及它访问内存的次数。

@@ -231,7 +231,7 @@ sizes = {"x_row_stride": 10, "y_row_stride": 10, "n_rows": 5, "n_cols": 10}
 run(tiled_softmax_kernel, x_ptr=x, y_ptr=y, **sizes, BLOCK_ROWS=at_once, BLOCK_COLS=4, grid=-(-5 // at_once))
 
 # %% [markdown]
-# ## 做完之后留意
+# ## 做完之后值得留意的
 #
 # 分块的各行只是共用一个程序。在注意力里，行是查询，列是键。那里的分块不是加载来的，而是在片上由矩阵乘
 # 积算出来的。循环的其余部分，就是你刚写的这些。
@@ -245,6 +245,6 @@ run(tiled_softmax_kernel, x_ptr=x, y_ptr=y, **sizes, BLOCK_ROWS=at_once, BLOCK_C
 #
 # ## 延伸阅读
 #
-# * [分块，以及它省下了什么](../../docs/background/gpu.md)。
-# * T. Dao 等，[*FlashAttention*](https://arxiv.org/abs/2205.14135)（2022），3.1 节：同样的两个向量
-#   m 和 l，名字也与这里相同。
+# * [分块，以及它省下了什么](../../docs/background/gpu.md)（英文）。
+# * T. Dao 等，[*FlashAttention*](https://arxiv.org/abs/2205.14135)（2022），第 3.1 节：同样的两个向
+#   量 m 和 l，名字也与这里相同。

@@ -133,7 +133,7 @@
 # | `q_ptr`, `k_ptr`, `v_ptr` | Q，形状 `(heads, n_q, D)`；K 和 V，形状 `(heads, n_k, D)`；fp32、fp16 或 bf16 |
 # | `o_ptr` | O，形状和步幅与 Q 相同，fp32；开始时是 0 |
 # | `l_ptr`, `m_ptr` | l 和 m，形状 `(heads, n_q)`，连续存放（一个头的那一行从 `head * n_q` 开始），fp32；开始时分别是 0 和 $-\infty$ |
-# | `q_head_stride`, `q_row_stride` | Q 和 O 里相邻两头、相邻两行相隔的元素数 |
+# | `q_head_stride`, `q_row_stride` | Q 和 O 里，从一个头到下一个头、从一行到下一行相隔的元素数 |
 # | `k_head_stride`, `k_row_stride` | K 和 V 里的，含义同上 |
 # | `n_q`, `n_k`, `scale` | 查询数，键数，分数的系数：正数，不一定是 $1/\sqrt{d}$ |
 # | `D`, `Br`, `Bc` | 一个头的宽度；一个分块的查询数和键数；都是 2 的幂，至少 16 |
@@ -293,7 +293,7 @@ sizes = {"n_q": 64, "n_k": 64, "scale": 0.25, "D": 16, "Br": 16, "Bc": 16}  # or
 run(flash_attention_1_kernel, **tensors, **strides, **sizes, grid=1)
 
 # %% [markdown]
-# ## 做完之后留意
+# ## 做完之后值得留意的
 #
 # 普通注意力是三个 kernel：一个存储 S，一个把 S 变成 P，一个算 P 乘 V。其中四遍走过 n × n 的矩阵：S 写
 # 出，S 读入，P 写出，P 读入。另外四遍走过小矩阵：Q、K、V 读入，O 写出。$n$ 个查询和键，这[八遍
@@ -324,6 +324,6 @@ run(flash_attention_1_kernel, **tensors, **strides, **sizes, grid=1)
 #
 # ## 延伸阅读
 #
-# * [FlashAttention-1 逐行讲解、块大小、访存量](../../docs/background/attention.md)。
+# * [FlashAttention-1 逐行讲解、块大小、访存量](../../docs/background/attention.md)（英文）。
 # * T. Dao 等，[*FlashAttention: Fast and Memory-Efficient Exact Attention with
 #   IO-Awareness*](https://arxiv.org/abs/2205.14135)（2022）：算法 1；访存量见定理 2。

@@ -130,7 +130,7 @@
 # | `k_ptr`, `v_ptr`, `dk_ptr`, `dv_ptr` | K、V、dK、dV，形状 `(heads, n_k, D)`，类型同上，共用一对步幅 |
 # | `lse_ptr`, `delta_ptr` | LSE 和 delta，形状 `(heads, n_q)`，连续存放，fp32 |
 # | `q_head_stride`, `q_row_stride`, `k_head_stride`, `k_row_stride` | 从一个头到下一个头、从一行到下一行相隔的元素数 |
-# | `n_q`, `n_k`, `scale` | 查询数，键数，分数的缩放因子（正数） |
+# | `n_q`, `n_k`, `scale` | 查询数，键数，分数的系数（正数） |
 # | `D`, `Br`, `Bc` | 头的宽度；每个分块的查询数和键数；都是 2 的幂，至少 16 |
 #
 # 网格是（查询分块数，头数），`dk_dv_kernel` 则是（键分块数，头数）。不管另外两个 kernel 写得怎样，每
@@ -335,7 +335,7 @@ else:
 
 
 # %% [markdown]
-# ## 做完之后留意
+# ## 做完之后值得留意的
 #
 # `make trace PUZZLE=p7` 画出两种顺序：dQ 沿着行走，dK 和 dV 沿着列往下走。
 #
@@ -356,7 +356,7 @@ else:
 #
 # ## 延伸阅读
 #
-# * [完整的推导：dS、delta、循环的边界、计算量](../../docs/background/backward.md)。
+# * [完整的推导：dS、delta、循环的边界、计算量](../../docs/background/backward.md)（英文）。
 # * T. Dao，[*FlashAttention-2*](https://arxiv.org/abs/2307.08691)（2023）：算法 2，参考解法用的就是
 #   它的行号。它只有一个 kernel，用原子操作累加 dQ。
 # * T. Dao 等，[*FlashAttention*](https://arxiv.org/abs/2205.14135)（2022），附录 B：推导，以及重计

@@ -273,7 +273,7 @@ def vector_add(x, y):
 # | `print(x)` | `print("x", x)`，先写一段文字；报告会显示每个程序打印了什么 |
 # | `return z` | 没有返回值：存储它 |
 #
-# ## 做完之后留意
+# ## 做完之后值得留意的
 #
 # 本课程的每个 kernel 都是这个样子：程序先弄清哪一部分归自己，然后用掩码加载、计算、存储。`make trace
 # PUZZLE=w1` 画出你的 kernel 的加载和存储。程序之间没有互相等待：z 的每个元素恰好属于一个程序。如果两
@@ -287,7 +287,7 @@ def vector_add(x, y):
 #
 # ## 延伸阅读
 #
-# * [内存、程序，以及为什么访存量就是时间](../../docs/background/gpu.md)。
+# * [内存、程序，以及为什么访存量就是时间](../../docs/background/gpu.md)（英文）。
 # * [Triton 的向量加法教程
-#   ](https://triton-lang.org/main/getting-started/tutorials/01-vector-add.html)：同一个 kernel，与
-#   PyTorch 比速度。
+#   ](https://triton-lang.org/main/getting-started/tutorials/01-vector-add.html)（英文）：同一个
+#   kernel，与 PyTorch 比速度。
