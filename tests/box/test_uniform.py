@@ -149,6 +149,5 @@ def test_both_sides_of_the_wall_have_one_philox() -> None:
     ]
     assert sorted(using) == [
         "box/inside/uniform.py",
-        "catalog/attention/dropout/models.py",
         "catalog/attention/dropped.py",
     ]

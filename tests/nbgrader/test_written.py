@@ -21,7 +21,7 @@ Why does `exp` **overflow**?
 In one sentence: $e^{{x}}$
 \"\"\"
 points = 10
-rubric = ["names the largest fp16", "says where\\nit is reached"]
+rubric = ["names fp16's largest number", "says where\\nit is reached"]
 [[question.{ASSIGNMENT}]]
 text = "And now?"
 points = 1
@@ -83,7 +83,7 @@ def test_questions_of_the_course_are_asked_and_graded_by_people(course: Course) 
     assert course.run("generate_assignment", ASSIGNMENT, "--force").status == 0
     released = course.released().read_text()
     assert "And now?" in released and "(1 point)" not in released and "**Question, 1 point**" in released
-    assert "largest fp16" not in released and "reached" not in released and "MARK SCHEME" not in released
+    assert "fp16's largest number" not in released and "reached" not in released and "MARK SCHEME" not in released
 
     course.put("anna", answer(EVIL))
     course.put("ben", without_text)
@@ -99,7 +99,7 @@ def test_questions_of_the_course_are_asked_and_graded_by_people(course: Course) 
     told = page(course, "anna")
     assert "In one sentence" in told and "<span>$e^{88.7}$</span>" in told  # a formula for MathJax
     assert "<script>alert" not in told and r"<code>$\href{javascript:alert(1)}{x}$</code>" in told
-    assert "largest fp16" not in told and "MARK SCHEME" not in told
+    assert "fp16's largest number" not in told and "MARK SCHEME" not in told
 
     toml.write_text((plain + QUESTION).replace("points = 10", "points = 20").replace("**overflow**", "*overflow*"))
     make(course.folder)

@@ -49,7 +49,7 @@ def test_a_kernel_is_stepped_through_and_its_status_is_that_of_check(tmp_path: P
         and "It begins at line" in wrong.stdout
         and "where it first differs from the solution" in wrong.stdout
     )
-    lost = str(named("p2_max_of_last_block").write(tmp_path))
+    lost = str(named("p2_sum_replaced").write(tmp_path))
     first, other = (typed("step", "2", "--file", lost, "--program", n, cwd=tmp_path) for n in ("0", "1"))
     assert "first differs" in first.stdout and "first differs" not in other.stdout and other.returncode == 1
 
