@@ -16,7 +16,8 @@
 # ## What you will build
 #
 # The softmax of each row of a matrix, in one kernel. A transformer needs it for every row of attention scores. The
-# kernel loads once, computes on the chip and stores once. FlashAttention is built on that.
+# kernel loads once, computes *on the chip*, next to the arithmetic units, and stores once. FlashAttention is built on
+# that.
 #
 # New to Triton? Start at [w1](w1_vector_add.py).
 #
@@ -59,7 +60,7 @@
 # `n_cols` up, are *padding*. The mask compares `cols` with `n_cols`, and `other` is what the padding holds. (Do not
 # compare offsets: in row 1 they begin at 5, above `n_cols`.)
 #
-# A *reduction*, such as `tl.sum(block, axis=0)`, makes one number of a block, padding included. `axis` is PyTorch's
+# A *reduction*, such as `tl.sum(block, axis=0)`, turns a block into one number, padding included. `axis` is PyTorch's
 # `dim`, and a block of one dimension has only axis 0. Sums are kept in fp32: the largest fp16 number is 65504, and in
 # fp16, 2048 + 1 is 2048. `x.to(tl.float32)` converts on the chip and costs no traffic.
 # <!-- /rows -->
@@ -81,12 +82,12 @@
 # ```
 #
 # PyTorch runs each line as a kernel, which reads from *global memory*, the GPU's large memory, and writes its result
-# back. So a row crosses the memory bus five times: in and out, in for the sum, in and out again. *Fused* into one
-# kernel, it crosses twice. `tl.exp(x)` is the exponential of each lane.
+# back. So a row crosses the *memory bus* between memory and chip five times: in and out, in for the sum, in and out
+# again. *Fused* into one kernel, it crosses twice. `tl.exp(x)` is the exponential of each lane.
 #
 # **Padding that counts.** A masked lane holds `other`, or garbage if you pass none. The sum is over exponentials, and
-# $e^0 = 1$. With `other=0.0`, the denominator of row 1 would be 25.5 instead of 24.5, and its results would sum to
-# 0.96. Choose `other` so that the sum is right.
+# $e^0 = 1$. With `other=0.0`, the denominator of row 1 is 25.5, not 24.5, and its results sum to 0.96. Choose `other`
+# so that the sum is right.
 #
 # ![The row 0.5 3.0 1.0 in a block of four, twice. With padding loaded as 0 the exponentials are 1.65, 20.1, 2.72 and 1, and their sum is 25.5; a bar shows the quotients .065, .789 and .107, which sum to 0.96, and the rest of 0.04 that went to the padding. With padding whose exponential is 0 the sum is 24.5, and the quotients .067, .821 and .111 fill the bar.](../docs/figures/padding.svg)
 #
@@ -99,8 +100,8 @@
 # | `n_cols` | length of a row, at least 1 |
 # | `BLOCK_SIZE` | a power of two, at least `n_cols` |
 #
-# Compute in fp32: `x.to(tl.float32)` right after the load. `tl.store` converts back to y's type. $|x| \le 80$, so no
-# exponential or sum overflows. Individual entries may be $-\infty$, in a kernel `-float("inf")`.
+# Compute in fp32: `x.to(tl.float32)` right after the load. `tl.store` converts back to y's type. Entries are at most 80
+# in size, or $-\infty$ (`-float("inf")`), and no sum overflows.
 #
 # ## The traffic bound
 #
@@ -199,7 +200,7 @@ predict("p1", y_0=..., idle_lanes=..., x_reads=...)
 
 # %% [markdown]
 # **Run.** `run` launches your kernel once on the interpreter, with arrays of your own. Write your guess down first.
-# What does the cell as it is leave in y? What changes in either row if 88 becomes 89? Which `grid` and which
+# What is in y if you run the cell unchanged? What changes in either row if 88 becomes 89? Which `grid` and which
 # `BLOCK_SIZE` do 5 rows of 300 columns need?
 #
 # <details><summary>Answer</summary>

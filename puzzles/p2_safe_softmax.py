@@ -16,8 +16,8 @@
 # ## What you will build
 #
 # The softmax of p1, without its two restrictions: a row may be longer than a block, and its values may have any size.
-# The last layer of a language model needs both, because its rows are as long as the vocabulary. A program walks along
-# its row three times, block by block. Each walk is a *pass*.
+# The last layer of a language model needs both: rows as long as the vocabulary, and values without a bound. A program
+# walks along its row three times, block by block. Each walk is a *pass*.
 #
 # ```
 # one row of x, BLOCK_SIZE = 4, n_cols = 10
@@ -58,11 +58,12 @@
 #
 # ![The row 1 3, 2 5, 4 0, 5 1 in four blocks, loaded three times. Pass 1 carries the maximum from block to block: 3, 5, 5, 5. Pass 2 carries the sum of the exponentials relative to 5: 0.15, 1.20, 1.58, 2.60. Pass 3 carries nothing and writes each block of y: .007 .052, .019 .385, .142 .003, .385 .007.](../docs/figures/three_passes.svg)
 #
-# **From block to block.** A loop in a kernel looks like one in Python, and its end may be unknown until the launch.
-# What you assign inside it keeps its value for the next iteration. This loop finds the largest number of all blocks of
-# a vector:
+# **From block to block.** A loop in a kernel looks like one in Python, and its end need not be a `tl.constexpr`. What
+# you assign inside it keeps its value for the next iteration. This loop finds the largest number of all blocks of a
+# vector:
 #
 # ```
+# # lanes = tl.arange(0, BLOCK_SIZE)
 # top = 0.0
 # for start in range(0, n, BLOCK_SIZE):
 #     offsets = start + lanes  # a new name: lanes stays as it is
@@ -70,9 +71,9 @@
 #     top = tl.maximum(top, tl.max(x, axis=0))
 # ```
 #
-# If you assign to `lanes` itself, the blocks begin at 0, B, 3B and so on, and the columns between them are skipped. A
-# carried value must keep its type: start a sum with 0.0, not with 0. This loop is right for numbers that are not
-# negative. Which float is below every other?
+# With `lanes = start + lanes`, the blocks begin at 0, 1, 3, 6, … times `BLOCK_SIZE`, and columns between them are
+# skipped. A carried value must keep its type: start a sum with 0.0, not with 0. This loop is right for numbers that are
+# not negative. Which float is below every other?
 #
 # | in PyTorch | in a kernel |
 # |---|---|
@@ -89,8 +90,8 @@
 # | `n_cols` | length of a row, at least 1 |
 # | `BLOCK_SIZE` | columns in a block, a power of two; **may be smaller than the row** |
 #
-# Values can be large now: up to $10^5$ in size, in fp16 up to a few hundred. Individual values may be $-\infty$, never
-# a whole row. Compute in fp32.
+# Values can be large now: up to $10^5$ in size. (In fp16, the checker uses up to about 2000.) Individual values may be
+# $-\infty$, never a whole row. Compute in fp32.
 #
 # ## The traffic bound
 #
@@ -188,9 +189,9 @@ predict("p2", x_reads=..., y_0=...)
 # %% [markdown]
 # **Run.** Write your guess down before you run the cell.
 #
-# 1. The largest element, 9, becomes $-\infty$. What is y there? How large is the largest element of y?
+# 1. In the cell's row, 0 to 9, the 9 becomes $-\infty$. What is y there? How large is the largest element of y?
 # 2. All elements are $-\infty$: `np.full((1, 10), -np.inf, np.float32)`. What is y?
-# 3. Which grid do 25 such rows need? How many iterations has a pass with blocks of 4, and with blocks of 16?
+# 3. Which grid do 25 rows of 10 columns need? How many iterations has a pass with blocks of 4, and with blocks of 16?
 #
 # <details><summary>Answers</summary>
 #
@@ -217,12 +218,12 @@ run(safe_softmax_kernel, x_ptr=x, y_ptr=y, x_row_stride=10, y_row_stride=10, n_c
 # Most people first try the softmax of each block by itself. In blocks of two, the row 1 3 | 2 5 becomes .119 .881 |
 # .047 .953. Each row of y then sums to the number of blocks, not to 1.
 #
-# `make trace PUZZLE=p2` draws the three passes. Passes 1 and 2 read the same data one after the other. Could one pass
-# do both? The sum needs the maximum, which is not known yet. But a sum that was computed with *another* maximum can be
-# corrected afterwards. That is p3.
+# `make trace PUZZLE=p2` draws the three passes. Passes 1 and 2 read the same data. Could one pass do both? The sum
+# needs the maximum, which is not known yet. But a sum that was computed with *another* maximum can be corrected
+# afterwards. That is p3.
 #
 # On rows of 131,072 numbers, an H200 runs this kernel at 50 % of the speed of a copy. `torch.softmax` reaches 49 %. On
-# such rows, p2 takes 4/3 of p3's time. On short rows both take the same time, because each row is still in the L2
+# such rows, p2 takes 4/3 of p3's time. On short rows p3 gains nothing, because after pass 1 each row is in the L2
 # cache, a fast memory that all programs share.
 #
 # ## Where to read on

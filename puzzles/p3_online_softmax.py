@@ -22,8 +22,8 @@
 # x:            1   3          2   5          4   0
 # m:   -inf  ─────────▶  3  ─────────▶  5  ─────────▶  5
 # l:     0   ─────────▶ 1.14 ────────▶ 1.20 ────────▶ 1.58
-#               1.14 · e^(3-5) + 1.05 ──┘
-#               the old sum was relative to 3, now it is to 5
+#   1.14 · e^(3-5) + e^(2-5) + e^(5-5) ─┘
+#   the old sum, relative to 3, becomes relative to 5
 # ```
 #
 # <details><summary>If you come straight from p1</summary>
@@ -41,7 +41,7 @@
 # For the columns seen so far, keep the maximum $m$ and the normaliser $l = \sum_j e^{x_j - m}$. A new block with values
 # $x_j$ comes in. The maximum can only grow:
 #
-# $$ m' = \max(m, \max_j x_j). $$
+# $$ m' = \max(m, \max_{j \in \text{block}} x_j). $$
 #
 # The sum in $l$ is relative to the *old* maximum. Each of its terms is $e^{x-m}$, and should be $e^{x-m'}$. But
 # $e^{x - m'} = e^{x - m} \cdot e^{m - m'}$, with the same factor for *every* term. So one multiplication corrects the
@@ -69,13 +69,13 @@
 # Write this below, under *Your turn*, and check before you read on here: it earns 80 of 100 points. The rest of this
 # section is about the other 20.
 #
-# **Rows that begin with $-\infty$.** Attention masks with $-\infty$, so a row may begin with a whole block of it. Then
-# $m' = -\infty$ too, and $x - m' = -\infty - (-\infty)$ is NaN, which stays in $l$ to the end. The *guard*: while $m'$
-# is $-\infty$, subtract 0 instead of $m'$ in both exponentials.
+# **Rows that begin with $-\infty$.** Attention sets masked scores to $-\infty$, so a row may begin with a whole block
+# of it. Then $m' = -\infty$ too, and $x - m' = -\infty - (-\infty)$ is NaN, which stays in $l$ to the end. The *guard*:
+# while $m'$ is $-\infty$, subtract 0 instead of $m'$ in both exponentials.
 #
 # ```
 # x - m'         with m' = -inf:   -inf - (-inf) = NaN
-# x - (0 for m')                   -inf - 0      = -inf,
+# x - 0          guarded:          -inf - 0      = -inf,
 #                                  and its exponential is 0
 # ```
 #
@@ -159,7 +159,7 @@ check("p3")
 # last.
 #
 # </details>
-# <details><summary>2: the prefix</summary>
+# <details><summary>2: the guard</summary>
 #
 # `shift = tl.where(m_new == -float("inf"), 0.0, m_new)` is the maximum, or 0 while there is none. Use `shift` wherever
 # you would subtract `m_new`.
@@ -226,9 +226,9 @@ run(online_softmax_kernel, x_ptr=x, y_ptr=y, x_row_stride=7, y_row_stride=7, n_c
 #
 # ![Two drawings of four leaves, the pairs (3, 1.14), (5, 1.05), (4, 1.02) and (5, 1.02) of the blocks 1 3, 2 5, 4 0 and 5 1. On the left they are merged one after the other: (5, 1.20), (5, 1.58), (5, 2.60). On the right as a tree: (5, 1.20) and (5, 1.39), then (5, 2.60). The root is the same.](../docs/figures/merge_tree.svg)
 #
-# A softmax needs a second pass, because every $y_i$ is an output and needs the final $l$. But if you only want a
-# *weighted sum* $\sum_i y_i v_i$, you can keep that sum and rescale it as you rescale $l$. Then one pass is enough.
-# That is attention, in p5 and p6.
+# A softmax needs a second pass, because every $y_i$ is an output and needs the final $l$. But for a *weighted sum*
+# $\sum_i y_i v_i$, keep $\sum_i e^{x_i - m} v_i$, rescale it like $l$, and divide by $l$ at the end. Then one pass is
+# enough. That is attention, in p5 and p6.
 #
 # On rows of 131,072 numbers, an H200 runs this kernel at 65 % of the speed of a copy. With three passes, in p2, it
 # reaches 50 %.

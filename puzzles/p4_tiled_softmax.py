@@ -37,7 +37,7 @@
 #
 # <!-- tiles -->
 # A program works on a *tile*, a rectangular part of a matrix. Two blocks of one dimension, `rows` and `cols`, number
-# its rows and columns. `rows[:, None]` makes a block a column, shape `(BLOCK_ROWS, 1)`. `cols[None, :]` makes a block a
+# its rows and columns. `rows[:, None]` turns a block into a column, shape `(BLOCK_ROWS, 1)`. `cols[None, :]` makes a
 # row, shape `(1, BLOCK_COLS)`. If you combine the two, each side of length 1 is repeated until the shapes fit:
 # *broadcasting*, as in PyTorch. Take rows 2 and 3 and columns 4 to 7 of a matrix with the row stride 10:
 #

@@ -47,7 +47,7 @@
 # **`tl.load(x_ptr + offsets)`.** A pointer plus a block of offsets is a block of addresses. `x_ptr + 1` is the next
 # element, not the next byte. `tl.load` fetches the values at the addresses, so `x` is a block of values.
 #
-# **`tl.store(addresses, values)`** writes values to memory. A kernel returns nothing. Its result is what it has stored:
+# **`tl.store(addresses, values)`** writes values to memory. A kernel returns nothing. Its result is what it stores:
 #
 # | program | `offsets` | `x`, if x = 10, 11, …, 21 | `2 * x` | stored |
 # |---|---|---|---|---|
@@ -55,7 +55,7 @@
 # | 1 | 4 5 6 7 | 14 15 16 17 | 28 30 32 34 | y[4] to y[7] |
 # | 2 | 8 9 10 11 | 18 19 20 21 | 36 38 40 42 | y[8] to y[11] |
 #
-# In PyTorch:
+# Your puzzle in PyTorch:
 #
 # ```python
 # z = x + y
@@ -83,6 +83,7 @@ import triton.language as tl
 #
 # Write **one** line below the comment, in this cell or, to check in a terminal, in `puzzles/w1_vector_add.py`. It is a
 # `tl.store` to z of the sum of two `tl.load`s, worth 70 of 100 points. The finished kernel has about four lines.
+# `.to(tl.int64)` is explained further down.
 
 # %%
 @triton.jit
@@ -100,7 +101,7 @@ def vector_add_kernel(x_ptr, y_ptr, z_ptr, n, BLOCK_SIZE: tl.constexpr):
 # only what was run is judged.
 #
 # The report begins with the verdict and your points. Then it says what is wrong, in which line and in which launch, and
-# asks you a question. *All of the report* adds the reason, more values, and the points of each property.
+# asks you a question. *All of the report* adds the reason, more values, and the points of each requirement.
 # `make step PUZZLE=w1`, in a notebook `step("w1")`, runs your kernel line by line and shows what each name holds. Look
 # at the last program.
 
@@ -134,7 +135,7 @@ def double_kernel(x_ptr, y_ptr, n, BLOCK_SIZE: tl.constexpr):
 #
 # `run` launches a kernel without a GPU, on *Triton's interpreter*, as the checker does. Programs run one after the
 # other, and each `tl` function is an operation of NumPy. Every address is checked before it is used. `grid=3` replaces
-# the square brackets. `run` needs a notebook, in this lesson and in all others: in a terminal, read the answers.
+# the square brackets. In every lesson, `run` needs a notebook: in a terminal, read the answers.
 
 # %%
 import numpy as np
@@ -157,8 +158,8 @@ run(double_kernel, x_ptr=x, y_ptr=y, n=10, BLOCK_SIZE=4, grid=3)
 #
 # </details>
 #
-# **Question 2.** Remove `mask=mask, other=0.0` from the load in `double_kernel`, and run both cells. Which elements are
-# refused?
+# **Question 2.** With `grid=3` and `BLOCK_SIZE=4` again, remove `mask=mask, other=0.0` from `double_kernel`'s load.
+# Which elements does `run` refuse?
 #
 # <details><summary>Answer</summary>
 #
@@ -172,9 +173,9 @@ run(double_kernel, x_ptr=x, y_ptr=y, n=10, BLOCK_SIZE=4, grid=3)
 # ## What else the lines say
 #
 # **`@triton.jit`.** Triton compiles these lines at the first launch, so on a GPU they do not run as Python. A kernel
-# has its parameters, arithmetic, comparisons, `for`, `if` and the functions of `tl`. It knows nothing of `torch`, of
-# lists or of your other variables. (Triton also has `while`, `break`, block pointers and scans. This course leaves them
-# out.)
+# may use its parameters, arithmetic, comparisons, `for`, `if` and the functions of `tl`. It knows nothing of `torch`,
+# of lists or of your other variables. (Triton also has `while`, `break`, block pointers and scans. This course leaves
+# them out.)
 #
 # **`(3,)`** is a tuple because a grid may have two or three dimensions. `tl.program_id(0)` counts along the first.
 #
@@ -183,8 +184,8 @@ run(double_kernel, x_ptr=x, y_ptr=y, n=10, BLOCK_SIZE=4, grid=3)
 #
 # **`program`.** A vector may have more than $2^{31}$ elements, and `tl.program_id(0)` is an int32, whose products
 # overflow at that size. `.to(tl.int64)` makes `program` 64 bits wide, and with it all that you compute from `program`.
-# So do not call `tl.program_id(0)` a second time. The stubs convert for you; w3 is the first puzzle where you do it
-# yourself.
+# So do not call `tl.program_id(0)` a second time. The given lines convert for you; in w3 you do it yourself for the
+# first time.
 #
 # ## Hints
 #
@@ -209,8 +210,8 @@ run(double_kernel, x_ptr=x, y_ptr=y, n=10, BLOCK_SIZE=4, grid=3)
 #
 # ## Experiments
 #
-# **Predict.** The launch is one of your own kernel, with n = 1000 and `BLOCK_SIZE=256`. Write a guess in place of each
-# `...`. Once your kernel is accepted, it answers. Guesses are not graded.
+# **Predict.** Your own kernel is launched with n = 1000 and `BLOCK_SIZE=256`. Write a guess in place of each `...`.
+# Once your kernel is accepted, it answers. Guesses are not graded.
 #
 # * `programs`: how many programs store to z?
 # * `idle_lanes`: how many lanes of all programs together are masked off when z is stored?
@@ -278,14 +279,15 @@ def vector_add(x, y):
 #
 # ## What to notice afterwards
 #
-# Every kernel of this course has the shape of this one. A program finds out which part is its own, loads it with a
-# mask, computes, and stores. `make trace PUZZLE=w1` draws the loads and stores of your kernel. No program waited for
-# another: each element of z belongs to exactly one. If two programs write different values to one element, either value
-# may remain, and the checker says so.
+# Every kernel of this course has this shape. A program finds out which part is its own, loads it with a mask, computes,
+# and stores. `make trace PUZZLE=w1` draws the loads and stores of your kernel. No program waited for another: each
+# element of z belongs to exactly one. If two programs write different values to one element, either value may remain,
+# and the checker says so.
 #
-# In a plain copy, an H200, a GPU for data centres, moves 4282 GB a second. An fp32 addition moves 12 bytes, so that is
-# enough for 357 billion additions. The arithmetic units could do almost a hundred times as many. This kernel waits for
-# memory nearly all of its time, so this course judges an algorithm by its loads and stores, which the checker counts.
+# In a plain copy, an H200, a GPU for data centres, moves 4282 GB a second, reads and writes together. An fp32 addition
+# moves 12 bytes, so that is enough for 357 billion additions. The arithmetic units could do almost a hundred times as
+# many. This kernel waits for memory nearly all of its time, so this course judges an algorithm by its loads and stores,
+# which the checker counts.
 #
 # The next puzzle is p1. Take w2 first if strides or sums in a kernel are new to you.
 #

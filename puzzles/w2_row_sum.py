@@ -57,14 +57,14 @@
 # `n_cols` up, are *padding*. The mask compares `cols` with `n_cols`, and `other` is what the padding holds. (Do not
 # compare offsets: in row 1 they begin at 5, above `n_cols`.)
 #
-# A *reduction*, such as `tl.sum(block, axis=0)`, makes one number of a block, padding included. `axis` is PyTorch's
+# A *reduction*, such as `tl.sum(block, axis=0)`, turns a block into one number, padding included. `axis` is PyTorch's
 # `dim`, and a block of one dimension has only axis 0. Sums are kept in fp32: the largest fp16 number is 65504, and in
 # fp16, 2048 + 1 is 2048. `x.to(tl.float32)` converts on the chip and costs no traffic.
 # <!-- /rows -->
 #
 # ![A matrix of three rows, each with three elements and a gap of two. In memory the rows follow one another and begin at the offsets 0, 5 and 10. Program 1 adds the block of columns 0 to 3 to 1 · 5: it loads the offsets 5, 6 and 7, which hold 4, 5 and 6, and lane 3, at the offset 8 in the gap, is masked.](../docs/figures/row_addresses.svg)
 #
-# A number is stored to a single address, a pointer plus a number. Such a store needs no mask.
+# A single number is stored to a single address, a pointer plus one offset. Such a store needs no mask.
 #
 # | in PyTorch | in a kernel |
 # |---|---|
@@ -211,7 +211,8 @@ run(row_sum_kernel, x_ptr=wide, out_ptr=out, x_row_stride=5, n_cols=3, BLOCK_SIZ
 #
 # </details>
 #
-# **Question 2.** Write `other=1.0` in your kernel. What comes out, with `BLOCK_SIZE=4` and with `BLOCK_SIZE=8`?
+# **Question 2.** With `x_row_stride=5` again, write `other=1.0`. What comes out, with `BLOCK_SIZE=4` and with
+# `BLOCK_SIZE=8`?
 #
 # <details><summary>Answer</summary>
 #
@@ -231,22 +232,22 @@ run(row_sum_kernel, x_ptr=hundreds, out_ptr=out, x_row_stride=1024, n_cols=1024,
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# 102,400, and infinity without the conversion, because the largest fp16 number is 65504. That out is fp32 does not
-# help: the sum is infinite before it is stored.
+# 102,400, and infinity without the conversion, because the largest fp16 number is 65504. An fp32 `out` does not help:
+# the sum is infinite before it is stored.
 #
 # </details>
 #
 # ## What to notice afterwards
 #
-# A sum needs its whole row, so one program takes all of it, and the row has to fit into one block. Longer rows are the
-# subject of p2.
+# A sum needs its whole row, so one program takes all of it, and the row must fit into one block. Longer rows come in
+# p2.
 #
 # You do not choose the order of the additions. A GPU adds the lanes in pairs, then pairs of pairs, and PyTorch may use
 # another order. In fp32 both are right up to rounding, but seldom equal to the last digit. The checker allows for the
-# rounding of each addition, and for nothing more.
+# rounding of each addition, and nothing more.
 #
-# A sum in fp32 costs no traffic, and so no time. The softmax of p1 sums in fp32 as well, and ran on an H200 with rows
-# of 8192. It takes 1.03 ms with bf16 input and 2.01 ms with fp32 input: half the bytes, half the time.
+# A sum in fp32 costs no traffic, and so no time. The softmax of p1 sums in fp32 as well, and ran on an H200 with
+# 131,072 rows of 8192. It took 1.03 ms with bf16 input and 2.01 ms with fp32 input: half the bytes, half the time.
 #
 # | type | bytes | binary digits | whole numbers without a gap up to | largest number |
 # |---|---|---|---|---|

@@ -36,7 +36,7 @@
 #
 # <!-- tiles -->
 # A program works on a *tile*, a rectangular part of a matrix. Two blocks of one dimension, `rows` and `cols`, number
-# its rows and columns. `rows[:, None]` makes a block a column, shape `(BLOCK_ROWS, 1)`. `cols[None, :]` makes a block a
+# its rows and columns. `rows[:, None]` turns a block into a column, shape `(BLOCK_ROWS, 1)`. `cols[None, :]` makes a
 # row, shape `(1, BLOCK_COLS)`. If you combine the two, each side of length 1 is repeated until the shapes fit:
 # *broadcasting*, as in PyTorch. Take rows 2 and 3 and columns 4 to 7 of a matrix with the row stride 10:
 #
@@ -73,7 +73,8 @@
 #
 # * **Transpose the tile.** `tl.trans(x)` turns the shape `(BLOCK_ROWS, BLOCK_COLS)` into `(BLOCK_COLS, BLOCK_ROWS)`.
 #   The addresses of the store then have that shape, too.
-# * **Leave the tile as it is.** Each lane only needs its own address, so the addresses have the shape of x's tile.
+# * **Leave the tile as it is.** Its addresses in y then have its shape, with `cols[None, :]` multiplied by y's row
+#   stride.
 #
 # The addresses, the values and the mask of a store must have one shape. The load needs no `other`, because its masked
 # lanes are never stored.
@@ -176,8 +177,8 @@ check("w3")
 # </details>
 # <details><summary>2: the store</summary>
 #
-# In y, `cols` are the rows. Take `tl.trans(x)`, whose shape is `(BLOCK_COLS, BLOCK_ROWS)`. Must `cols` or `rows` become
-# the column of the addresses? The mask has to be transposed as well.
+# In y, `cols` are the rows. Take `tl.trans(x)`, whose shape is `(BLOCK_COLS, BLOCK_ROWS)`. Which of `cols` and `rows`
+# becomes the column of the addresses? The mask has to be transposed as well.
 #
 # </details>
 # <details><summary>3: nearly there</summary>
@@ -242,7 +243,7 @@ run(transpose_kernel, x_ptr=x, y_ptr=y, x_row_stride=10, y_row_stride=5, n_rows=
 #
 # </details>
 #
-# **Question 3.** Now forget the transposition: exchange `x` and `tl.trans(x)` in your store, and change nothing else.
+# **Question 3.** Now spoil the transposition: in your store, replace `tl.trans(x)` by `x`, or `x` by `tl.trans(x)`.
 # What happens here, where tiles are square? And with tiles of 2 x 4 and `grid=(2, 1)`?
 
 # %%
@@ -255,8 +256,8 @@ run(transpose_kernel, x_ptr=x, y_ptr=y, x_row_stride=4, y_row_stride=4, n_rows=4
 # <details><summary>Answer</summary>
 #
 # With tiles of 4 x 4 the shapes fit, nothing complains, and y is a copy of x. With tiles of 2 x 4 Triton stops, because
-# the values have the shape (2, 4) and the addresses (4, 2). Square tiles hide mistakes of this kind, so the checker
-# uses tiles of all shapes.
+# the values have the shape (2, 4) and the addresses (4, 2), or the other way round. Square tiles hide mistakes of this
+# kind, so the checker uses tiles of all shapes.
 #
 # </details>
 #
@@ -267,8 +268,8 @@ run(transpose_kernel, x_ptr=x, y_ptr=y, x_row_stride=4, y_row_stride=4, n_rows=4
 # neighbours, so each costs a sector, and 7 of 8 places are wasted. A tile is read along the rows of x, transposed on
 # the chip, and written along the rows of y.
 #
-# A transposed view costs nothing in PyTorch, because `x.T` only exchanges the strides. You need a kernel like this one
-# when the next operation needs the elements of a row next to one another. Attention loads K by rows and transposes its
+# A transposed view costs nothing in PyTorch, because `x.T` only exchanges the strides. You need a kernel like this when
+# the next operation needs a row's elements next to one another. Attention loads its matrix K by rows and transposes
 # tiles on the chip, so $K^T$ never exists in memory.
 #
 # ## Where to read on

@@ -22,8 +22,8 @@
 # x:            1   3          2   5          4   0
 # m:   -inf  ─────────▶  3  ─────────▶  5  ─────────▶  5
 # l:     0   ─────────▶ 1.14 ────────▶ 1.20 ────────▶ 1.58
-#               1.14 · e^(3-5) + 1.05 ──┘
-#               旧的总和原以 3 为基准，现以 5 为基准
+#   1.14 · e^(3-5) + e^(2-5) + e^(5-5) ─┘
+#   the old sum, relative to 3, becomes relative to 5
 # ```
 #
 # <details><summary>直接从 p1 过来，就展开看</summary>
@@ -41,7 +41,7 @@
 # 对已经看过的列，记下最大值 $m$ 和归一化因子 $l = \sum_j e^{x_j - m}$。现在来了新的一块，值为 $x_j$。
 # 最大值只会变大：
 #
-# $$ m' = \max(m, \max_j x_j). $$
+# $$ m' = \max(m, \max_{j \in \text{block}} x_j). $$
 #
 # $l$ 里的和以 *旧* 最大值为基准。每一项是 $e^{x-m}$，而应该是 $e^{x-m'}$。好在 $e^{x - m'} = e^{x -
 # m} \cdot e^{m - m'}$，*每一项* 要乘的系数都相同。所以一次乘法就能修正整个和：
@@ -67,14 +67,15 @@
 # 先把它写到下面的 *轮到你了* 里，检查一次，再回来往下读：这样能拿到 100 分中的 80 分。本节余下的内容
 # 讲另外 20 分。
 #
-# **以 $-\infty$ 开头的行**：注意力用 $-\infty$ 做掩码，所以一行的开头可能有一整块都是负无穷。这时
-# $m' = -\infty$，而 $x - m' = -\infty - (-\infty)$ 是 NaN，会一直留在 $l$ 里。*防护* 的做法是：只要
-# $m'$ 还是 $-\infty$，两个指数里都改减 0，不减 $m'$。
+# （英文） **Rows that begin with $-\infty$.** Attention sets masked scores to $-\infty$, so a row may
+# begin with a whole block
+# of it. Then $m' = -\infty$ too, and $x - m' = -\infty - (-\infty)$ is NaN, which stays in $l$ to the end. The *guard*:
+# while $m'$ is $-\infty$, subtract 0 instead of $m'$ in both exponentials.
 #
 # ```
-# x - m'         m' = -inf 时：    -inf - (-inf) = NaN
-# x - m'         m' 换成 0 时：    -inf - 0      = -inf，
-#                                  它的指数值是 0
+# x - m'         with m' = -inf:   -inf - (-inf) = NaN
+# x - 0          guarded:          -inf - 0      = -inf,
+#                                  and its exponential is 0
 # ```
 #
 # 但留作当前最大值的仍是 $m'$ 本身，不是 0。以 $-\infty$ $-\infty$ | −200 −198 这一行为例。第一块之
@@ -153,8 +154,10 @@ check("p3", language="zh")
 #
 # 循环里同时要用到旧最大值和新最大值。给新的另起一个名字，最后再赋给 `m`。
 #
+# （英文）
+#
 # </details>
-# <details><summary>2：开头那一段</summary>
+# <details><summary>2: the guard</summary>
 #
 # `shift = tl.where(m_new == -float("inf"), 0.0, m_new)` 就是最大值；还没有最大值时是 0。凡是要减
 # `m_new` 的地方，都改减 `shift`。
@@ -221,8 +224,10 @@ run(online_softmax_kernel, x_ptr=x, y_ptr=y, x_row_stride=7, y_row_stride=7, n_c
 #
 # ![两幅图，各有四片叶子，即块 1 3、2 5、4 0 和 5 1 的值对 (3, 1.14)、(5, 1.05)、(4, 1.02) 和 (5, 1.02)。左边逐个合并：(5, 1.20)、(5, 1.58)、(5, 2.60)。右边按树形合并：先得 (5, 1.20) 和 (5, 1.39)，再得 (5, 2.60)。根相同。](../../docs/figures/merge_tree.svg)
 #
-# 算 softmax 要有第二遍，因为每个 $y_i$ 都要输出，而且都要用到最终的 $l$。但如果只要 *加权和* $\sum_i
-# y_i v_i$，这个和就可以像 $l$ 那样边走边记、重新缩放。于是一遍就够。p5 和 p6 的注意力就是这样算的。
+# （英文） A softmax needs a second pass, because every $y_i$ is an output and needs the final $l$.
+# But for a *weighted sum*
+# $\sum_i y_i v_i$, keep $\sum_i e^{x_i - m} v_i$, rescale it like $l$, and divide by $l$ at the end. Then one pass is
+# enough. That is attention, in p5 and p6.
 #
 # 在 H200 上，行长 131,072 时，这个 kernel 能跑到拷贝速度的 65 %。p2 的三遍是 50 %。
 #
