@@ -15,10 +15,8 @@
 #
 # ## 你要写什么
 #
-# （英文） The softmax of each row of a matrix, in one kernel. A transformer needs it for every row of
-# attention scores. The
-# kernel loads once, computes *on the chip*, next to the arithmetic units, and stores once. FlashAttention is built on
-# that.
+# 用一个 kernel 求矩阵每一行的 softmax。Transformer 要对注意力分数的每一行求 softmax。这个 kernel 加载
+# 一次，*在片上*（紧挨着运算单元）计算，存储一次。FlashAttention 就建立在这个做法上。
 #
 # 没写过 Triton？请从 [w1](w1_vector_add.py) 开始。
 #
@@ -61,10 +59,9 @@
 # 掩码拿 `cols` 和 `n_cols` 比较，填充里放什么由 `other` 决定。（不要拿偏移比较：第 1 行的偏移从 5 开
 # 始，已经大于 `n_cols`。）
 #
-# （英文） A *reduction*, such as `tl.sum(block, axis=0)`, turns a block into one number, padding
-# included. `axis` is PyTorch's
-# `dim`, and a block of one dimension has only axis 0. Sums are kept in fp32: the largest fp16 number is 65504, and in
-# fp16, 2048 + 1 is 2048. `x.to(tl.float32)` converts on the chip and costs no traffic.
+# *归约*，例如 `tl.sum(block, axis=0)`，把一个块变成一个数，填充也算在内。`axis` 就是 PyTorch 的
+# `dim`，一维的块只有轴 0。求和用 fp32：fp16 最大到 65504，而且在 fp16 里，2048 + 1 等于 2048。
+# `x.to(tl.float32)` 在片上转换，不增加访存量。
 # <!-- /rows -->
 #
 # </details>
@@ -83,15 +80,13 @@
 # y = e / total                          # e in, y out
 # ```
 #
-# （英文） PyTorch runs each line as a kernel, which reads from *global memory*, the GPU's large
-# memory, and writes its result
-# back. So a row crosses the *memory bus* between memory and chip five times: in and out, in for the sum, in and out
-# again. *Fused* into one kernel, it crosses twice. `tl.exp(x)` is the exponential of each lane.
+# PyTorch 把每条语句当作一个 kernel 来运行：从 *全局内存*（GPU 的大内存）读输入，再把结果写回去。于是
+# 一行数据要过五次 *内存总线*，也就是内存与芯片之间的通道：一进一出，求和时一进，再一进一出。*融合* 成
+# 一个 kernel 就只过两次。`tl.exp(x)` 求每个 lane 的指数值。
 #
-# （英文） **Padding that counts.** A masked lane holds `other`, or garbage if you pass none. The sum
-# is over exponentials, and
-# $e^0 = 1$. With `other=0.0`, the denominator of row 1 is 25.5, not 24.5, and its results sum to 0.96. Choose `other`
-# so that the sum is right.
+# **填充会影响结果**：被掩码屏蔽的 lane 里是 `other`；什么都不传，里面就是不确定的值。这里加的是指数
+# 值，而 $e^0 = 1$。用 `other=0.0`，第 1 行的分母就是 25.5 而不是 24.5，这一行的结果加起来就只有
+# 0.96。请选一个 `other`，让指数值的总和算对。
 #
 # ![行 0.5 3.0 1.0 放在长度为四的块里，画了两遍。填充加载为 0 时，指数值是 1.65、20.1、2.72 和 1，和为 25.5；横条上是商 .065、.789 和 .107，加起来是 0.96，剩下的 0.04 归了填充。填充的指数值为 0 时，和为 24.5，商 .067、.821 和 .111 占满横条。](../../docs/figures/padding.svg)
 #
@@ -104,9 +99,8 @@
 # | `n_cols` | 行的长度，至少为 1 |
 # | `BLOCK_SIZE` | 2 的幂，至少为 `n_cols` |
 #
-# （英文） Compute in fp32: `x.to(tl.float32)` right after the load. `tl.store` converts back to y's
-# type. Entries are at most 80
-# in size, or $-\infty$ (`-float("inf")`), and no sum overflows.
+# 用 fp32 计算：加载后立刻 `x.to(tl.float32)`。`tl.store` 会转换回 y 的类型。元素的绝对值不超过 80，或
+# 者元素是 $-\infty$（`-float("inf")`），指数值的总和不会上溢。
 #
 # ## 访存上限
 #
@@ -203,10 +197,8 @@ from checker.notebook import predict
 predict("p1", y_0=..., idle_lanes=..., x_reads=...)
 
 # %% [markdown]
-# （英文） **Run.** `run` launches your kernel once on the interpreter, with arrays of your own. Write
-# your guess down first.
-# What is in y if you run the cell unchanged? What changes in either row if 88 becomes 89? Which `grid` and which
-# `BLOCK_SIZE` do 5 rows of 300 columns need?
+# **运行**：`run` 用你自己的数组，在解释器上把你的 kernel 启动一次。先写下猜测。单元格照原样运行，y 里
+# 会是什么？把 88 改成 89，两行各有什么变化？5 行 300 列，`grid` 和 `BLOCK_SIZE` 各该取多少？
 #
 # <details><summary>答案</summary>
 #

@@ -15,10 +15,8 @@
 #
 # ## 你要写什么
 #
-# （英文） The softmax of p1, without its two restrictions: a row may be longer than a block, and its
-# values may have any size.
-# The last layer of a language model needs both: rows as long as the vocabulary, and values without a bound. A program
-# walks along its row three times, block by block. Each walk is a *pass*.
+# 还是 p1 的 softmax，但去掉两条限制：行可以比块长，值可以任意大。语言模型的最后一层两样都需要：行和词
+# 表一样长，值没有界限。程序逐块走过自己的那一行，一共走三次，每走一次就是一 *遍*。
 #
 # ```
 # x 的一行，BLOCK_SIZE = 4，n_cols = 10
@@ -58,24 +56,21 @@
 #
 # ![行 1 3、2 5、4 0、5 1 分成四块，加载三次。第 1 遍把最大值从一块带到下一块：3、5、5、5。第 2 遍带的是相对于 5 的指数值之和：0.15、1.20、1.58、2.60。第 3 遍什么也不带，写出 y 的每一块：.007 .052、.019 .385、.142 .003、.385 .007。](../../docs/figures/three_passes.svg)
 #
-# （英文） **From block to block.** A loop in a kernel looks like one in Python, and its end need not
-# be a `tl.constexpr`. What
-# you assign inside it keeps its value for the next iteration. This loop finds the largest number of all blocks of a
-# vector:
+# **从一块到下一块**：kernel 里的循环看起来和 Python 的一样，终点不必是 `tl.constexpr`。循环里赋的值会
+# 保留到下一轮。这个循环求一个向量所有块中最大的数：
 #
 # ```
 # # lanes = tl.arange(0, BLOCK_SIZE)
 # top = 0.0
 # for start in range(0, n, BLOCK_SIZE):
-#     offsets = start + lanes  # a new name: lanes stays as it is
+#     offsets = start + lanes  # 新的变量：lanes 保持原样
 #     x = tl.load(x_ptr + offsets, mask=offsets < n, other=0.0)
 #     top = tl.maximum(top, tl.max(x, axis=0))
 # ```
 #
-# （英文） With `lanes = start + lanes`, the blocks begin at 0, 1, 3, 6, … times `BLOCK_SIZE`, and
-# columns between them are
-# skipped. A carried value must keep its type: start a sum with 0.0, not with 0. This loop is right for numbers that are
-# not negative. Which float is below every other?
+# 如果写成 `lanes = start + lanes`，各块就会从 `BLOCK_SIZE` 的 0、1、3、6……倍开始，跳过中间的一些列。
+# 从一轮带到下一轮的变量，类型不能变：求和从 0.0 开始，不能从 0 开始。这个循环对非负数是正确的。哪个浮
+# 点数比其他所有的都小？
 #
 # | PyTorch 里 | kernel 里 |
 # |---|---|
@@ -92,9 +87,8 @@
 # | `n_cols` | 行的长度，至少为 1 |
 # | `BLOCK_SIZE` | 一块的列数，2 的幂；**可以小于行长** |
 #
-# （英文） Values can be large now: up to $10^5$ in size. (In fp16, the checker uses up to about
-# 2000.) Individual values may be
-# $-\infty$, never a whole row. Compute in fp32.
+# 现在值可以很大：绝对值可达 $10^5$。（fp16 时，检查器用到大约 2000。）个别值可以是 $-\infty$，但不会
+# 整行都是。用 fp32 计算。
 #
 # ## 访存上限
 #
@@ -191,10 +185,9 @@ predict("p2", x_reads=..., y_0=...)
 # %% [markdown]
 # **运行**：先写下猜测，再运行单元格。
 #
-# （英文） 1. In the cell's row, 0 to 9, the 9 becomes $-\infty$. What is y there? How large is the
-# largest element of y?
-# 2. All elements are $-\infty$: `np.full((1, 10), -np.inf, np.float32)`. What is y?
-# 3. Which grid do 25 rows of 10 columns need? How many iterations has a pass with blocks of 4, and with blocks of 16?
+# 1. 单元格里的那一行是 0 到 9，把 9 换成 $-\infty$。y 在那里是多少？y 的最大元素又是多少？
+# 2. 所有元素都是 $-\infty$：`np.full((1, 10), -np.inf, np.float32)`。y 是什么？
+# 3. 25 行，每行 10 列，需要什么网格？块长为 4 时一遍有几轮，为 16 时呢？
 #
 # <details><summary>答案</summary>
 #
@@ -221,15 +214,12 @@ run(safe_softmax_kernel, x_ptr=x, y_ptr=y, x_row_stride=10, y_row_stride=10, n_c
 # 多数人会先试这个办法：每一块各求各的 softmax。每块两个数，行 1 3 | 2 5 就变成 .119 .881 | .047
 # .953。这样 y 的每一行加起来等于块数，而不是 1。
 #
-# （英文） `make trace PUZZLE=p2` draws the three passes. Passes 1 and 2 read the same data. Could one
-# pass do both? The sum
-# needs the maximum, which is not known yet. But a sum that was computed with *another* maximum can be corrected
-# afterwards. That is p3.
+# `make trace PUZZLE=p2` 画出这三遍。第 1 遍和第 2 遍读同样的数据。能不能用一遍完成两件事？求和要用最
+# 大值，而这时最大值还不知道。不过，用 *另一个* 最大值算出来的和，事后可以修正。这就是 p3。
 #
-# （英文） On rows of 131,072 numbers, an H200 runs this kernel at 50 % of the speed of a copy.
-# `torch.softmax` reaches 49 %. On
-# such rows, p2 takes 4/3 of p3's time. On short rows p3 gains nothing, because after pass 1 each row is in the L2
-# cache, a fast memory that all programs share.
+# 在 H200 上，行长 131,072 时，这个 kernel 能跑到拷贝速度的 50 %，`torch.softmax` 是 49 %。这么长的
+# 行，p2 的用时是 p3 的 4/3。行短的时候 p3 快不了，因为第 1 遍之后每一行都在 L2 缓存里，那是所有程序共
+# 享的快速内存。
 #
 # ## 延伸阅读
 #

@@ -23,7 +23,7 @@
 # m:   -inf  ─────────▶  3  ─────────▶  5  ─────────▶  5
 # l:     0   ─────────▶ 1.14 ────────▶ 1.20 ────────▶ 1.58
 #   1.14 · e^(3-5) + e^(2-5) + e^(5-5) ─┘
-#   the old sum, relative to 3, becomes relative to 5
+#   旧的总和原以 3 为基准，改为以 5 为基准
 # ```
 #
 # <details><summary>直接从 p1 过来，就展开看</summary>
@@ -67,15 +67,14 @@
 # 先把它写到下面的 *轮到你了* 里，检查一次，再回来往下读：这样能拿到 100 分中的 80 分。本节余下的内容
 # 讲另外 20 分。
 #
-# （英文） **Rows that begin with $-\infty$.** Attention sets masked scores to $-\infty$, so a row may
-# begin with a whole block
-# of it. Then $m' = -\infty$ too, and $x - m' = -\infty - (-\infty)$ is NaN, which stays in $l$ to the end. The *guard*:
-# while $m'$ is $-\infty$, subtract 0 instead of $m'$ in both exponentials.
+# **以 $-\infty$ 开头的行**：注意力把被掩码的分数设成 $-\infty$，所以一行的开头可能有一整块都是负无
+# 穷。这时 $m' = -\infty$，而 $x - m' = -\infty - (-\infty)$ 是 NaN，会一直留在 $l$ 里。*防护* 的做法
+# 是：只要 $m'$ 还是 $-\infty$，两个指数里都改减 0，不减 $m'$。
 #
 # ```
-# x - m'         with m' = -inf:   -inf - (-inf) = NaN
-# x - 0          guarded:          -inf - 0      = -inf,
-#                                  and its exponential is 0
+# x - m'         m' = -inf 时：    -inf - (-inf) = NaN
+# x - 0          有防护时：        -inf - 0      = -inf，
+#                                  它的指数值是 0
 # ```
 #
 # 但留作当前最大值的仍是 $m'$ 本身，不是 0。以 $-\infty$ $-\infty$ | −200 −198 这一行为例。第一块之
@@ -154,10 +153,8 @@ check("p3", language="zh")
 #
 # 循环里同时要用到旧最大值和新最大值。给新的另起一个名字，最后再赋给 `m`。
 #
-# （英文）
-#
 # </details>
-# <details><summary>2: the guard</summary>
+# <details><summary>2：防护</summary>
 #
 # `shift = tl.where(m_new == -float("inf"), 0.0, m_new)` 就是最大值；还没有最大值时是 0。凡是要减
 # `m_new` 的地方，都改减 `shift`。
@@ -224,10 +221,9 @@ run(online_softmax_kernel, x_ptr=x, y_ptr=y, x_row_stride=7, y_row_stride=7, n_c
 #
 # ![两幅图，各有四片叶子，即块 1 3、2 5、4 0 和 5 1 的值对 (3, 1.14)、(5, 1.05)、(4, 1.02) 和 (5, 1.02)。左边逐个合并：(5, 1.20)、(5, 1.58)、(5, 2.60)。右边按树形合并：先得 (5, 1.20) 和 (5, 1.39)，再得 (5, 2.60)。根相同。](../../docs/figures/merge_tree.svg)
 #
-# （英文） A softmax needs a second pass, because every $y_i$ is an output and needs the final $l$.
-# But for a *weighted sum*
-# $\sum_i y_i v_i$, keep $\sum_i e^{x_i - m} v_i$, rescale it like $l$, and divide by $l$ at the end. Then one pass is
-# enough. That is attention, in p5 and p6.
+# 算 softmax 要有第二遍，因为每个 $y_i$ 都要输出，而且都要用到最终的 $l$。但如果要的是 *加权和*
+# $\sum_i y_i v_i$，就记下 $\sum_i e^{x_i - m} v_i$，像 $l$ 那样重新缩放，最后除以 $l$。于是一遍就够。
+# p5 和 p6 的注意力就是这样算的。
 #
 # 在 H200 上，行长 131,072 时，这个 kernel 能跑到拷贝速度的 65 %。p2 的三遍是 50 %。
 #

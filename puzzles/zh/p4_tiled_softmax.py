@@ -35,13 +35,11 @@
 #
 # <details><summary>分块的偏移和掩码：没做过 w3 就展开看</summary>
 #
-# （英文）
-#
 # <!-- tiles -->
-# A program works on a *tile*, a rectangular part of a matrix. Two blocks of one dimension, `rows` and `cols`, number
-# its rows and columns. `rows[:, None]` turns a block into a column, shape `(BLOCK_ROWS, 1)`. `cols[None, :]` makes a
-# row, shape `(1, BLOCK_COLS)`. If you combine the two, each side of length 1 is repeated until the shapes fit:
-# *broadcasting*, as in PyTorch. Take rows 2 and 3 and columns 4 to 7 of a matrix with the row stride 10:
+# 一个程序处理一个 *分块*（tile），即矩阵的一个矩形部分。`rows` 和 `cols` 是两个一维的块，分别是分块的
+# 行号和列号。`rows[:, None]` 把块变成一列，形状 `(BLOCK_ROWS, 1)`。`cols[None, :]` 把块变成一行，形状
+# `(1, BLOCK_COLS)`。两者做运算时，长度为 1 的那一维会自动复制，直到形状对上：这就是 *广播*，与
+# PyTorch 相同。设矩阵的行步幅是 10，取第 2、3 行和第 4 到 7 列：
 #
 # ```
 #  rows[:, None] * 10   +   cols[None, :]    =   偏移的分块

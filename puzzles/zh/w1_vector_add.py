@@ -48,8 +48,7 @@
 # **`tl.load(x_ptr + offsets)`**：指针加上一块偏移，得到一块地址。`x_ptr + 1` 是下一个元素，不是下一个
 # 字节。`tl.load` 取出这些地址上的值，所以 `x` 是一块值。
 #
-# （英文） **`tl.store(addresses, values)`** writes values to memory. A kernel returns nothing. Its
-# result is what it stores:
+# **`tl.store(addresses, values)`** 把值写进内存。kernel 没有返回值，它存储了什么，结果就是什么：
 #
 # | 程序 | `offsets` | `x`，设 x = 10, 11, …, 21 | `2 * x` | 存储到 |
 # |---|---|---|---|---|
@@ -57,7 +56,7 @@
 # | 1 | 4 5 6 7 | 14 15 16 17 | 28 30 32 34 | y[4] 到 y[7] |
 # | 2 | 8 9 10 11 | 18 19 20 21 | 36 38 40 42 | y[8] 到 y[11] |
 #
-# （英文） Your puzzle in PyTorch:
+# 你要做的，用 PyTorch 写：
 #
 # ```python
 # z = x + y
@@ -83,10 +82,9 @@ import triton.language as tl
 # %% [markdown]
 # ## 轮到你了
 #
-# （英文） Write **one** line below the comment, in this cell or, to check in a terminal, in
-# `puzzles/zh/w1_vector_add.py`. It is a
-# `tl.store` to z of the sum of two `tl.load`s, worth 70 of 100 points. The finished kernel has about four lines.
-# `.to(tl.int64)` is explained further down.
+# 在注释下面只写 **一行**：可以写在这个单元格里，要在终端里检查，就写在 `puzzles/zh/w1_vector_add.py`
+# 里。这一行用 `tl.store` 把两个 `tl.load` 的和存储到 z。满分 100 分，它值 70 分。完整的 kernel 大约有
+# 四行。`.to(tl.int64)` 后面再解释。
 
 # %%
 @triton.jit
@@ -103,11 +101,9 @@ def vector_add_kernel(x_ptr, y_ptr, z_ptr, n, BLOCK_SIZE: tl.constexpr):
 # lab`），先运行上面的单元格，再运行下面这个。每次改完，先重新运行自己的单元格再检查：评的只是运行过的
 # 代码。
 #
-# （英文） The report begins with the verdict and your points. Then it says what is wrong, in which
-# line and in which launch, and
-# asks you a question. *All of the report* adds the reason, more values, and the points of each requirement.
-# `make step PUZZLE=w1`, in a notebook `step("w1")`, runs your kernel line by line and shows what each name holds. Look
-# at the last program.
+# 报告开头是结论和得分。接着说哪里错了，在哪一行、哪次启动中，并问你一个问题。*完整报告* 还给出原因、
+# 更多的值和每项要求的得分。`make step PUZZLE=w1`，在 notebook 里是 `step("w1")`，逐行单步执行你的
+# kernel，显示每个变量的值。看看最后一个程序。
 
 # %%
 from checker.notebook import check, hint, solution, step, trace
@@ -137,10 +133,9 @@ def double_kernel(x_ptr, y_ptr, n, BLOCK_SIZE: tl.constexpr):
 #
 # ![内存里 x 的十个元素，10 到 19，下面是三个程序，每个程序四个 lane。偏移小于 10 的 lane 加载对应的元素，翻倍后存储到 y。程序 2 的 lane 2 和 lane 3 偏移为 10 和 11：它们被掩码屏蔽，里面是 0，既不加载也不存储。](../../docs/figures/addresses.svg)
 #
-# （英文） `run` launches a kernel without a GPU, on *Triton's interpreter*, as the checker does.
-# Programs run one after the
-# other, and each `tl` function is an operation of NumPy. Every address is checked before it is used. `grid=3` replaces
-# the square brackets. In every lesson, `run` needs a notebook: in a terminal, read the answers.
+# `run` 和检查器一样，不用 GPU，在 *Triton 的解释器* 上启动 kernel。程序一个接一个执行，每个 `tl` 函数
+# 都由一个 NumPy 运算来完成。每个地址都先检查再使用。`grid=3` 代替方括号。每一课里，`run` 都只能在
+# notebook 里用：在终端里学，就直接看答案。
 
 # %%
 import numpy as np
@@ -163,9 +158,8 @@ run(double_kernel, x_ptr=x, y_ptr=y, n=10, BLOCK_SIZE=4, grid=3)
 #
 # </details>
 #
-# （英文） **Question 2.** With `grid=3` and `BLOCK_SIZE=4` again, remove `mask=mask, other=0.0` from
-# `double_kernel`'s load.
-# Which elements does `run` refuse?
+# **问题 2**：仍用 `grid=3` 和 `BLOCK_SIZE=4`，从 `double_kernel` 的加载里去掉 `mask=mask,
+# other=0.0`。`run` 会拦下哪些元素？
 #
 # <details><summary>答案</summary>
 #
@@ -178,21 +172,17 @@ run(double_kernel, x_ptr=x, y_ptr=y, n=10, BLOCK_SIZE=4, grid=3)
 #
 # ## 这几行还说了什么
 #
-# （英文） **`@triton.jit`.** Triton compiles these lines at the first launch, so on a GPU they do not
-# run as Python. A kernel
-# may use its parameters, arithmetic, comparisons, `for`, `if` and the functions of `tl`. It knows nothing of `torch`,
-# of lists or of your other variables. (Triton also has `while`, `break`, block pointers and scans. This course leaves
-# them out.)
+# **`@triton.jit`**：Triton 在第一次启动时编译这几行，所以在 GPU 上它们不是当作 Python 来执行的。
+# kernel 里能用的有参数、算术、比较、`for`、`if` 和 `tl` 里的函数。它不认识 `torch`，不认识列表，也不
+# 认识外面的其他变量。（Triton 还有 `while`、`break`、块指针和 scan，本课程不用。）
 #
 # **`(3,)`** 写成元组，因为网格可以有两维或三维。`tl.program_id(0)` 数的是第一维。
 #
 # **`BLOCK_SIZE: tl.constexpr`** 在编译 kernel 时就必须已知，因为它是块的长度。这个长度必须是 2 的幂。
 #
-# （英文） **`program`.** A vector may have more than $2^{31}$ elements, and `tl.program_id(0)` is an
-# int32, whose products
-# overflow at that size. `.to(tl.int64)` makes `program` 64 bits wide, and with it all that you compute from `program`.
-# So do not call `tl.program_id(0)` a second time. The given lines convert for you; in w3 you do it yourself for the
-# first time.
+# **`program`**：向量的元素可以多于 $2^{31}$ 个，而 `tl.program_id(0)` 是 int32，乘积到这么大就会溢
+# 出。`.to(tl.int64)` 把 `program` 变成 64 位，由 `program` 算出的一切也一样。所以不要再次调用
+# `tl.program_id(0)`。给出的代码已替你写好转换；到了 w3，才第一次要自己写。
 #
 # ## 提示
 #
@@ -217,9 +207,8 @@ run(double_kernel, x_ptr=x, y_ptr=y, n=10, BLOCK_SIZE=4, grid=3)
 #
 # ## 实验
 #
-# （英文） **Predict.** Your own kernel is launched with n = 1000 and `BLOCK_SIZE=256`. Write a guess
-# in place of each `...`.
-# Once your kernel is accepted, it answers. Guesses are not graded.
+# **预测**：启动的是你自己的 kernel，n = 1000，`BLOCK_SIZE=256`。把每个 `...` 换成你的猜测。kernel 通
+# 过之后，由它给出答案。猜测不计分。
 #
 # * `programs`：有几个程序向 z 存储？
 # * `idle_lanes`：存储 z 时，所有程序合起来有多少个 lane 被掩码屏蔽？
@@ -286,17 +275,13 @@ def vector_add(x, y):
 #
 # ## 做完之后值得留意的
 #
-# （英文） Every kernel of this course has this shape. A program finds out which part is its own,
-# loads it with a mask, computes,
-# and stores. `make trace PUZZLE=w1` draws the loads and stores of your kernel. No program waited for another: each
-# element of z belongs to exactly one. If two programs write different values to one element, either value may remain,
-# and the checker says so.
+# 本课程的每个 kernel 都是这个样子：程序先弄清哪一部分归自己，然后用掩码加载、计算、存储。`make trace
+# PUZZLE=w1` 画出你的 kernel 的加载和存储。程序之间没有互相等待：z 的每个元素恰好属于一个程序。如果两
+# 个程序往同一个元素写不同的值，留下哪个都有可能，检查器会指出来。
 #
-# （英文） In a plain copy, an H200, a GPU for data centres, moves 4282 GB a second, reads and writes
-# together. An fp32 addition
-# moves 12 bytes, so that is enough for 357 billion additions. The arithmetic units could do almost a hundred times as
-# many. This kernel waits for memory nearly all of its time, so this course judges an algorithm by its loads and stores,
-# which the checker counts.
+# H200 是数据中心用的 GPU，单纯拷贝时每秒搬运 4282 GB，读和写合计。一次 fp32 加法要搬 12 个字节，所以
+# 每秒够做 357 G 次（G 即十亿）加法，而运算单元能做的几乎是这个数的一百倍。这个 kernel 几乎一直在等内
+# 存，所以本课程用加载和存储的次数来衡量算法，检查器会数。
 #
 # 下一题是 p1。如果没接触过 kernel 里的步幅或求和，先做 w2。
 #
