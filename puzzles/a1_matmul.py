@@ -18,8 +18,8 @@
 # A kernel that multiplies two matrices. Almost all arithmetic of a transformer is such products: its linear layers, and
 # the two inside attention. `tl.dot` is how a Triton kernel uses the matrix units of a GPU.
 #
-# C has the shape $(m, n)$: here `m` is the number of its rows, not a maximum. A program owns one tile of C. It moves
-# along $k$, and each step multiplies a tile of A by a tile of B:
+# $C = A B^T$: A is $(m, k)$, B is $(n, k)$ and C is $(m, n)$. Here `m` is a number of rows, not a maximum. A program
+# owns one tile of C. It moves along $k$, and each step multiplies a tile of A by a tile of B:
 #
 # ```
 #         k ──▶  Bk                           n ──▶  Bn
@@ -42,10 +42,9 @@
 #
 # ## The idea
 #
-# **The product.** $C = A B^T$, with A of shape $(m, k)$ and B of shape $(n, k)$. The entry in row $r$ and column $c$
-# multiplies a row of A by a row of B:
+# **The product.** Entry $c_{pq}$ of C multiplies row $p$ of A by row $q$ of B:
 #
-# $$ c_{rc} = \sum_{t=1}^{k} a_{rt}\, b_{ct}. $$
+# $$ c_{pq} = \sum_{u=1}^{k} a_{pu}\, b_{qu}. $$
 #
 # In PyTorch:
 #
@@ -56,11 +55,11 @@
 #         c[row, col] = (a[row] * b[col]).sum()     # all of it: c = a @ b.T
 # ```
 #
-# B is stored with a row for each column of C. Linear layers store their weights like this, and attention its keys:
-# $Q K^T$ is this product.
+# B is stored with a row for each column of C. Linear layers store their weights like this, and attention stores its
+# keys like this: $Q K^T$ is this product.
 #
-# **Tiles.** A sum can be cut into parts. Cut $k$ into steps of $B_k$ columns. Then a tile of C is a sum of products of
-# small tiles, which fit on the chip:
+# **Tiles.** A sum can be cut into parts. Cut $k$ into steps of $B_k$ columns. ($B_m$, $B_n$, $B_k$ are sizes. $B_{jt}$
+# is a tile of B.) Then a tile of C is a sum of products of small tiles, which fit on the chip:
 #
 # $$ C_{ij} = \sum_{t=1}^{T_k} A_{it}\, B_{jt}^T, \qquad T_m = \lceil m / B_m \rceil, \quad
 # T_n = \lceil n / B_n \rceil, \quad T_k = \lceil k / B_k \rceil. $$
@@ -115,9 +114,9 @@
 # ## The traffic bound
 #
 # In a row of C there are $T_n$ tiles, and their programs all need the same strip of A. So A is loaded $T_n$ **times**,
-# B $T_m$ **times**, and C is stored **once**. Mask the rows past the end. `rows % m`, as in Triton's tutorial, is not
-# enough here, because it loads the first rows again. Do not load a whole strip at once. No block may have more numbers
-# than the largest of the tiles of A, B and C. Make the products with `tl.dot`, at most $T_m T_n T_k$ of them.
+# B $T_m$ **times**, and C is stored **once**. Mask the rows past the end. (Triton's tutorial wraps them around with
+# `rows % m`, which loads the first rows again.) Do not load a whole strip at once. No block may have more numbers than
+# the largest of the tiles of A, B and C. Make the products with `tl.dot`, at most $T_m T_n T_k$ of them.
 
 # %%
 import triton
@@ -223,7 +222,7 @@ predict("a1", a_reads=..., b_reads=..., multiply_adds=...)
 #
 # 1. The grid is 3 x 1, so 3 programs with 3 iterations each. C has only one tile across, so A is read once. B is still
 #    read three times.
-# 2. 6 programs with 2 iterations each. Nothing else changes: A is read twice, B three times.
+# 2. 6 programs with 2 iterations each. A is read twice, B three times.
 #
 # </details>
 
@@ -243,15 +242,16 @@ grid = triton.cdiv(m, Bm), triton.cdiv(n, Bn)
 run(matmul_kernel, a_ptr=a, b_ptr=b, c_ptr=np.zeros((m, n), np.float32), **strides, **sizes, grid=grid)
 
 # %% [markdown]
-# The next cell multiplies matrices of ones, but the second half of A holds 0.9. What is $c_{ij}$? What if the
-# accumulator is fp16? Start yours with `tl.float16`, write `acc = (acc + tl.dot(a, tl.trans(b))).to(tl.float16)`, and
-# restore your kernel afterwards.
+# The next cell multiplies matrices of ones, but the second half of A holds 0.9. What is an entry of C? What if the
+# accumulator is fp16? Start your accumulator with `tl.float16`, write
+# `acc = (acc + tl.dot(a, tl.trans(b))).to(tl.float16)`, and restore your kernel afterwards.
 #
 # <details><summary>Answers</summary>
 #
-# In fp16, 0.9 is 0.8999, and $2048 + 2048 \cdot 0.8999 = 3891$. C is fp16, which has only even numbers there: 3892.
-# With an fp16 accumulator, each of the last 128 iterations adds $16 \cdot 0.9 = 14.4$ to an even number, and rounds to
-# an even one. So each adds 14: $2048 + 128 \cdot 14 = 3840$. That is an error of 1.3 %, and k is often larger.
+# In fp16, 0.9 is 0.8999, and $2048 + 2048 \cdot 0.8999 = 3891$. C is fp16, which has only even numbers there: the tie
+# is rounded to 3892. With an fp16 accumulator, each of the last 128 of 256 iterations adds $16 \cdot 0.9 = 14.4$ to an
+# even number, and rounds to an even one. So each adds 14: $2048 + 128 \cdot 14 = 3840$. That is an error of 1.3 %, and
+# k is often larger.
 #
 # </details>
 
@@ -269,8 +269,8 @@ run(matmul_kernel, a_ptr=a, b_ptr=b, c_ptr=c, **strides, **sizes, grid=(1, 1))
 # This is the loop of p4, with a product instead of a maximum and a sum. In attention, rows of A are queries and rows of
 # B are keys. C is their scores, and a tile of C is used at once instead of being stored.
 #
-# Larger tiles mean fewer loads. The *arithmetic intensity* is the number of operations for each byte that is loaded. In
-# fp16 it is $B_m B_n / (B_m + B_n)$:
+# Larger tiles mean fewer loads. The *arithmetic intensity* is the number of operations per loaded byte. A multiply-add
+# is two operations, an fp16 number two bytes. So in fp16 it is $B_m B_n / (B_m + B_n)$:
 #
 # | tile of C | operations a byte | loads for $m = n = k = 4096$ |
 # |---|---|---|
@@ -279,8 +279,9 @@ run(matmul_kernel, a_ptr=a, b_ptr=b, c_ptr=c, **strides, **sizes, grid=(1, 1))
 # | 128 x 128 | 64 | 2.1 GB |
 # | 128 x 256 | 85 | 1.6 GB |
 #
-# For sizes that are multiples of 16, Triton compiles a version that copies many numbers with one instruction, in the
-# background. For all others, each number gets a load and a mask of its own. On an H200, in fp16 with m = n = 4096:
+# For sizes that are multiples of 16, Triton compiles a version in which one instruction copies many numbers, while the
+# program continues to compute. For all others, each number gets a load and a mask of its own. On an H200, in fp16 with
+# m = n = 4096:
 #
 # | k | time |
 # |---|---|

@@ -92,23 +92,23 @@
 # ![One tile of queries, Q1, goes over two tiles of keys twice. Pass 1 loads K1, makes the scores 1 3 and has m = 3 and l = 1.14; with K2 and the scores 2 5 they become 5 and 1.20, which are final. Pass 2 loads K1 and V1, makes the scores again, has the weights .015 .112 and O = 2.40; with K2 and V2 the weights are .041 .831, and O = 36.88 is stored.](../docs/figures/two_passes.svg)
 #
 # <!-- heads -->
-# **Where a head begins.** A tensor of three dimensions needs two strides. Element $(h, i, c)$ of Q is $h \cdot
-# \text{head stride} + i \cdot \text{row stride} + c$ elements after the first one. Do not assume that the head stride
-# is $n_q \cdot D$. A model often computes all heads as one matrix with heads · D columns. Then head 1 begins only D
-# elements after head 0. Q and O have the same strides, and so have K and V.
+# **Where a head begins.** A tensor of three dimensions needs two strides. Element $(h, i, c)$ of Q is
+# $h \cdot \text{head stride} + i \cdot \text{row stride} + c$ elements after the first one. Do not assume that the head
+# stride is $n_q \cdot D$. A model often computes all heads as one matrix with heads · D columns. Then head 1 begins
+# only D elements after head 0. O has the strides of Q, and V those of K.
 #
 # **The ends.** The last tiles may be partly empty. Load a *query* past the end as 0. Its result does not matter, if you
 # do not store it. Load a *key* past the end as 0, too. But then its score is 0, and $e^0 = 1$ counts. Which score has
-# the exponential 0? Hide the score, not only the row of V. If all scores of a query are near −100, the weight
-# $e^{0 + 100}$ is infinite in fp32, and infinity times 0 is NaN.
+# the exponential 0? Hide the score before the maximum. If all scores of a query are near −100, a padded 0 becomes its
+# maximum, and all true weights vanish.
 #
-# **Types.** `tl.dot` gives fp32. So scores, `mi`, `li`, `Pij` and the sum `Oi` are fp32, and `Oi` is converted when it
-# is stored. The product with `Vj` needs two tiles of one type: convert `Pij` to `Vj.dtype`.
+# **Types.** `tl.dot` gives fp32. So keep scores, maxima, sums and weights in fp32. If O has another type, convert its
+# tile when you store it. The product with `Vj` needs two tiles of one type: convert `Pij` to `Vj.dtype`.
 # <!-- /heads -->
 #
 # If the four keys above were in a tile of 8, each of the 4 missing ones would add $e^{0 - 5} = 0.007$ to `l`. Then `l`
-# would be 1.23 instead of 1.20, and O would be 36.07. You do not need p3's guard: each tile has a key that exists, so
-# the maximum is finite after the first tile.
+# would be 1.23 instead of 1.20, and O would be 36.07. Hide their scores in both passes. You do not need p3's guard:
+# each tile has a key that exists, so the maximum is finite after the first tile.
 #
 # ## The signature
 #

@@ -45,7 +45,7 @@
 # ## The gradients of attention
 #
 # <!-- gradients -->
-# Training has a *loss*: one number that depends on O, and so on Q, K and V. dX has the shape of X, and holds the
+# Training has a *loss*: one number that depends on O, and therefore on Q, K and V. dX has the shape of X, and holds the
 # derivative of the loss with respect to each number of X. You get dO, and want dQ, dK and dV.
 # $P = e^{S - \mathrm{LSE}}$ is computed again, so the forward pass need not keep $n^2$ numbers.
 #
@@ -56,9 +56,8 @@
 # * $O = P V$ gives $dP = dO\, V^T$ and $dV = P^T dO$.
 # * $S = \text{scale} \cdot Q K^T$ gives $dQ = \text{scale} \cdot dS\, K$ and $dK = \text{scale} \cdot dS^T Q$.
 #
-# **The softmax backwards.** If one score of a query grows, its weight grows, and all weights are divided by a larger
-# sum. So $\partial p_j / \partial s_k = p_j ([j = k] - p_k)$, where $[j = k]$ is 1 if $j$ is $k$, and 0 otherwise.
-# Hence
+# **The softmax backwards.** Differentiate $p_j = e^{s_j} / \sum_i e^{s_i}$ by the quotient rule:
+# $\partial p_j / \partial s_k = p_j ([j = k] - p_k)$, where $[j = k]$ is 1 if $j$ is $k$, and 0 otherwise. Hence
 #
 # $$ ds_k = \sum_j dp_j\, p_j ([j = k] - p_k) = p_k \left( dp_k - \sum_j p_j\, dp_j \right). $$
 #

@@ -18,8 +18,8 @@
 # The softmax of p3, for several rows at once. A short row alone is too little work for a program. So a program takes a
 # *tile*, a rectangular part of the matrix, and you choose both its sides.
 #
-# Every kernel of attention has this shape. A program owns BLOCK_ROWS rows and moves a tile along their columns. `m` and
-# `l` become vectors, with one entry per row.
+# The attention kernel of p6 has this shape: a program owns BLOCK_ROWS rows and moves a tile along their columns. `m`
+# and `l` become vectors, with one entry per row.
 #
 # ```
 #                cols ──▶  BLOCK_COLS
@@ -85,7 +85,7 @@
 # ![Tiles of 4 by 4 over a matrix of 5 rows and 10 columns. Program 0 has the first four rows and three tiles; the last tile has two columns past the end. Program 1 has one row and three rows past the end. In each tile the rows are reduced along axis 1, to vectors m and l with one entry for each row.](../docs/figures/tiled_rows.svg)
 #
 # **Vectors to start with.** A name that a loop carries into its next iteration must have its final shape and type
-# before the loop. Here that is a vector:
+# before the loop:
 #
 # | in PyTorch | in a kernel |
 # |---|---|
@@ -95,8 +95,8 @@
 #
 # **In numbers.** Let the first tile have the rows 1 3 and 4 0, with the maxima (3, 4). The next tile has the rows 2 5
 # and 5 1. It takes `m` to (5, 5) and `l` from (1.14, 1.02) to (1.20, 1.39). Each row is computed as if it were alone. A
-# third row, past the end, is all $-\infty$: its `m` stays $-\infty$ and its `l` stays 0. The store's mask leaves it
-# out.
+# third row, past the end, is all $-\infty$. With p3's guard, its `m` stays $-\infty$ and its `l` stays 0. The store's
+# mask leaves it out.
 #
 # ## The signature
 #
@@ -120,7 +120,7 @@ import triton.language as tl
 # %% [markdown]
 # ## Your turn
 #
-# About fifteen lines are missing: p3 with one more axis.
+# About fifteen lines are missing.
 
 # %%
 @triton.jit
@@ -174,7 +174,7 @@ check("p4")
 # <details><summary>2: the mask</summary>
 #
 # `(rows < n_rows)[:, None] & (start + cols < n_cols)[None, :]`, with `other=-float("inf")`. Rows that do not exist are
-# then all $-\infty$. The guard of p3 keeps them harmless, and the mask of the store keeps them out of y.
+# then all $-\infty$.
 #
 # </details>
 # <details><summary>3: nearly there</summary>
@@ -209,8 +209,8 @@ predict("p4", programs=..., x_reads=..., idle_lanes=...)
 # **Run.** The next cell launches the same tiles. Write your guesses down before you run it.
 #
 # 1. In the last loop, subtract `m[None, :]` instead of `m[:, None]`. Does anything complain?
-# 2. Do the same with `at_once = 2`. What happens now?
-# 3. How many programs would 1000 rows need, in tiles of 8?
+# 2. Do the same with tiles of two rows: `at_once = 2` in the cell. What happens now?
+# 3. How many programs would 1000 rows need, with 8 rows in a tile?
 #
 # <details><summary>Answers</summary>
 #
@@ -235,15 +235,15 @@ run(tiled_softmax_kernel, x_ptr=x, y_ptr=y, **sizes, BLOCK_ROWS=at_once, BLOCK_C
 # %% [markdown]
 # ## What to notice afterwards
 #
-# The rows of a tile only share a program. In attention the rows are queries and the columns are keys. There the tile is
-# not loaded, but computed on the chip by a matrix product. The rest of the loop is the one that you have just written.
+# The rows of a tile share a program, and nothing else. In attention the rows are queries and the columns are keys.
+# There the tile is not loaded, but computed on the chip by a matrix product. The rest of the loop is yours.
 #
 # The tile should fit the rows. On an H200, compared with the speed of a copy:
 #
 # | row | tile | your kernel | eager `torch.softmax` |
 # |---|---|---|---|
-# | 128 numbers | 8 rows | 99.4 % | 99.7 % |
-# | 4096 numbers | 4 rows | 94 % | 61 % |
+# | 128 numbers | 8 x 128 | 99.4 % | 99.7 % |
+# | 4096 numbers | 4 x 4096 | 94 % | 61 % |
 #
 # ## Where to read on
 #

@@ -16,25 +16,7 @@
 # ## What you will build
 #
 # With a context of 16,384 tokens, each head in each layer of a transformer has 0.5 GB of scores in fp16. The kernel of
-# this puzzle never stores them, and its result is *exact*, not an approximation.
-#
-# A program owns one head. For each tile of keys, it goes over all tiles of queries. A query's running result is its row
-# of O, with its `l` and `m`. It stays in global memory, and every visit updates it.
-#
-# ```
-#                    keys:   K1,V1   K2,V2   K3,V3
-#                          ┌───────┬───────┬───────┐
-# queries:  Q1  O1 l1 m1   │  1    │  4    │  7    │
-#                          ├───────┼───────┼───────┤
-#           Q2  O2 l2 m2   │  2    │  5    │  8    │
-#                          ├───────┼───────┼───────┤
-#           Q3  O3 l3 m3   │  3    │  6    │  9    │
-#                          └───────┴───────┴───────┘
-# 1, 2, 3 …:  the order of the visits
-# outer loop: over j, K and V are read once
-# inner loop: over i, O, l and m are read
-#             and written again in each of the Tc columns
-# ```
+# this puzzle never stores them, and its result is *exact*.
 #
 # <details><summary>What attention is: unfold this if you have not done a2 or a3</summary>
 #
@@ -52,21 +34,40 @@
 # <!-- /attention -->
 #
 # </details>
+#
+# A program owns one head. For each tile of keys, it goes over all tiles of queries. A query's running result is its row
+# of O, with its `l` and `m`. It stays in global memory, and every visit updates it.
+#
+# ```
+#                    keys:   K1,V1   K2,V2   K3,V3
+#                          ┌───────┬───────┬───────┐
+# queries:  Q1  O1 l1 m1   │  1    │  4    │  7    │
+#                          ├───────┼───────┼───────┤
+#           Q2  O2 l2 m2   │  2    │  5    │  8    │
+#                          ├───────┼───────┼───────┤
+#           Q3  O3 l3 m3   │  3    │  6    │  9    │
+#                          └───────┴───────┴───────┘
+# 1, 2, 3 …:  the order of the visits
+# outer loop: over j, K and V are read once
+# inner loop: over i, O, l and m are read and written
+#             for each tile of keys, Tc times
+# ```
+#
 # <details><summary>Heads, ends and types in a kernel: unfold this if you have not done a3</summary>
 #
 # <!-- heads -->
-# **Where a head begins.** A tensor of three dimensions needs two strides. Element $(h, i, c)$ of Q is $h \cdot
-# \text{head stride} + i \cdot \text{row stride} + c$ elements after the first one. Do not assume that the head stride
-# is $n_q \cdot D$. A model often computes all heads as one matrix with heads · D columns. Then head 1 begins only D
-# elements after head 0. Q and O have the same strides, and so have K and V.
+# **Where a head begins.** A tensor of three dimensions needs two strides. Element $(h, i, c)$ of Q is
+# $h \cdot \text{head stride} + i \cdot \text{row stride} + c$ elements after the first one. Do not assume that the head
+# stride is $n_q \cdot D$. A model often computes all heads as one matrix with heads · D columns. Then head 1 begins
+# only D elements after head 0. O has the strides of Q, and V those of K.
 #
 # **The ends.** The last tiles may be partly empty. Load a *query* past the end as 0. Its result does not matter, if you
 # do not store it. Load a *key* past the end as 0, too. But then its score is 0, and $e^0 = 1$ counts. Which score has
-# the exponential 0? Hide the score, not only the row of V. If all scores of a query are near −100, the weight
-# $e^{0 + 100}$ is infinite in fp32, and infinity times 0 is NaN.
+# the exponential 0? Hide the score before the maximum. If all scores of a query are near −100, a padded 0 becomes its
+# maximum, and all true weights vanish.
 #
-# **Types.** `tl.dot` gives fp32. So scores, `mi`, `li`, `Pij` and the sum `Oi` are fp32, and `Oi` is converted when it
-# is stored. The product with `Vj` needs two tiles of one type: convert `Pij` to `Vj.dtype`.
+# **Types.** `tl.dot` gives fp32. So keep scores, maxima, sums and weights in fp32. If O has another type, convert its
+# tile when you store it. The product with `Vj` needs two tiles of one type: convert `Pij` to `Vj.dtype`.
 # <!-- /heads -->
 #
 # </details>
@@ -89,10 +90,10 @@
 # same factor. So rescale the *sum*, as you rescale `l`.
 #
 # **2. A divided update.** The loop over keys is outside, the loop over queries inside. While a program visits other
-# queries, O, `l` and `m` wait in global memory. The paper stores O already divided by $l_i$: it is the attention to the
-# keys seen so far. Tile $(i, j)$ alone has the maximum $m_{ij}$, the exponentials $P_{ij} = e^{S_{ij} - m_{ij}}$ and
-# their sum $l_{ij}$ (line 10 below). To merge the tile with the result so far, bring both to the larger maximum (line
-# 11):
+# queries, O, `l` and `m` wait in global memory. The FlashAttention paper stores O already divided by $l_i$: it is the
+# attention to the keys seen so far. Tile $(i, j)$ alone has the maximum $m_{ij}$, the exponentials
+# $P_{ij} = e^{S_{ij} - m_{ij}}$ and their sum $l_{ij}$ (line 10 below). To merge the tile with the result so far, bring
+# both to the larger maximum (line 11):
 #
 # $$m_i^{new} = \max(m_i, m_{ij}), \qquad
 # l_i^{new} = e^{m_i - m_i^{new}}\, l_i + e^{m_{ij} - m_i^{new}}\, l_{ij}$$
@@ -116,7 +117,7 @@
 # iteration of the outer loop earlier. `tl.debug_barrier()`, at the end of the stub, makes all threads wait for each
 # other.
 #
-# **The order**, with the paper's line numbers, as in reports:
+# **The order**, with the line numbers of the paper's algorithm 1, which the checker's reports use too:
 #
 # ```
 #      5 for each tile j of keys:
@@ -195,7 +196,8 @@ def flash_attention_1(q, k, v, scale):
     o = torch.zeros_like(q, dtype=torch.float32)
     l = torch.zeros((heads, n_q), device=q.device)
     m = torch.full((heads, n_q), -float("inf"), device=q.device)
-    on_chip = torch.cuda.get_device_properties(q.device).shared_memory_per_block_optin // 4  # M, in numbers of fp32
+    # M below: how many fp32 numbers fit on the chip
+    on_chip = torch.cuda.get_device_properties(q.device).shared_memory_per_block_optin // 4
     Bc = max(16, 2 ** int(math.log2(on_chip / (4 * d))))  # ceil(M / 4d) in the paper; here a power of two
     flash_attention_1_kernel[(heads,)](
         q, k, v, o, l, m,
@@ -210,8 +212,8 @@ def flash_attention_1(q, k, v, scale):
 # ## How to check
 #
 # In a terminal: `./check p5`. In a notebook: run the cells above, then the one below. `make step PUZZLE=p5` runs your
-# kernel line by line. To find a mistake, begin with one tile of 16 by 16, where line 11 has nothing to merge. Then look
-# at two tiles of keys, and then at a tile that is partly empty.
+# kernel line by line. To find a mistake, write 16 for every 64 in the cell under *Run*: one tile, where line 11 has
+# nothing to merge. Then write 32 for two tiles of keys, and 24 for one that is partly empty.
 
 # %%
 from checker.notebook import check, hint, solution, step, trace
@@ -304,16 +306,17 @@ run(flash_attention_1_kernel, **tensors, **strides, **sizes, grid=1)
 # keys, these [eight passes](../docs/background/gpu.md#the-eight-passes-of-standard-attention) are about $4 n d + 4 n^2$
 # accesses. Yours makes about $2 n d + T_c \cdot 3 n d$, because O goes back and forth $T_c$ times.
 #
-# **Block sizes.** The chip has room for $M$ numbers, 58,112 in fp32 on an H100. The paper fills it with one tile each
-# of Q, K, V and O: $B_c = \lceil M / 4d \rceil$ and $B_r = \min(B_c, d)$. The launch above rounds down to a power of
-# two: for d = 64, $B_c = 128$ and $B_r = 64$. With $B_c = M / 4d$, your traffic is $\Theta(n^2 d^2 / M)$, smaller than
-# $n^2$ by the factor $d^2 / M$.
+# **Block sizes.** The chip has room for $M$ numbers: on an H100 or H200 227 KiB, which is 58,112 in fp32. The paper
+# fills it with one tile each of Q, K, V and O: $B_c = \lceil M / 4d \rceil$ and $B_r = \min(B_c, d)$. The launch above
+# rounds down to a power of two: for d = 64, $B_c = 128$ and $B_r = 64$. With $B_c = M / 4d$ and $T_c = n / B_c$, your
+# traffic is of order $n^2 d^2 / M$: $d^2 / M$ times $n^2$.
 #
 # ![Bars of the MiB moved for one head. Standard attention 130, of which S out, S in, P out and P in are 32 each. FlashAttention-1 with Bc = 128: 83, of which Q is 16, O in and O out 32 each. FlashAttention-2: 65 with Br = 64 and 33 with Br = 128, nearly all of it K and V in equal parts. Q, K, V and O once: 2.](../docs/figures/memory_passes.svg)
 #
 # Constants decide whether it pays. $T_c \cdot 3 n d = 3 n^2 d / B_c$ is less than $4 n^2$ if $B_c > \frac{3}{4} d$. At
-# n = 4096 and d = 64, as in the figure, plain attention makes 2.6 times as many accesses as yours. In bytes that is 1.6
-# times, because your O is kept in fp32. At d = 128 with $B_c = 64$, plain attention makes fewer.
+# n = 4096 and d = 64, as in the figure, plain attention makes 2.6 times as many accesses as yours, with l and m
+# counted. In bytes that is 1.6 times, because your O is kept in fp32. At d = 128 with $B_c = 64$, plain attention makes
+# fewer.
 #
 # **The order of the loops.** O travels only because keys are outside: `make trace PUZZLE=p5` shows it. And only one
 # program works on a head, because two would write to the same O. So with few heads, most of the GPU is idle. For 16,384
@@ -324,7 +327,7 @@ run(flash_attention_1_kernel, **tensors, **strides, **sizes, grid=1)
 # | 128 heads | 89 ms | 138 ms |
 # | 32 heads | 80 ms | 33 ms |
 #
-# p6 exchanges the loops. Each tile of O then stays on the chip until it is finished.
+# p6 exchanges the loops.
 #
 # ## Where to read on
 #

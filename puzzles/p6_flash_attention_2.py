@@ -15,8 +15,7 @@
 #
 # ## What you will build
 #
-# The attention of p5 with its loops exchanged. No tile of O leaves the chip before it is finished, and many programs
-# work on each head at the same time.
+# The attention of p5 with its loops exchanged. Many programs work on each head at the same time.
 #
 # A program owns one tile of queries and goes along the keys. O, `l` and `m` stay in *registers*, the memory that a
 # program computes in, until they are finished. With `CAUSAL`, a query sees only keys up to its own position. (A
@@ -33,7 +32,7 @@
 #                         └───────┴───────┴───────┴───────┘
 # ╲      the diagonal: these tiles are masked
 # empty: never loaded
-# n_q < n_k: the last query sees the last key
+# here n_q < n_k: positions are counted from the end
 # ```
 #
 # <details><summary>If you come straight from p3</summary>
@@ -68,7 +67,7 @@
 #
 # **Loops exchanged.** With the queries outside, each tile of O belongs to one program. O stays on the chip, so do not
 # divide it in every iteration. Keep the undivided sum, rescale it like `l`, and divide once at the end (lines 9, 10 and
-# 12 of the paper's algorithm):
+# 12 of algorithm 1 in the FlashAttention-2 paper):
 #
 # $$m_i^{new} = \max(m_i, \operatorname{rowmax} S_{ij}), \quad P_{ij} = e^{S_{ij} - m_i^{new}}, \quad
 # \alpha = e^{m_i - m_i^{new}}$$
@@ -83,9 +82,10 @@
 # holds the undivided sum 21.35. Tile 2 raises $m$ to 5, so $\alpha = 0.1353$ and $l = 1.2034$. O holds
 # $0.1353 \cdot 21.35 + 41.49 = 44.38$. Divided once, at the end, it is $44.38 / 1.2034 = 36.88$.
 #
-# **One number for the backward pass.** p7 will compute $P$ again, from $p_{ij} = e^{s_{ij} - \mathrm{LSE}_i}$. Here
-# $\mathrm{LSE}_i = m_i + \log l_i$ is the logarithm of the sum of exponentials. Store LSE instead of `l` and `m`. In
-# the example, it is $5 + \log 1.2034 = 5.185$. `tl.log` is the natural logarithm.
+# **One number for the backward pass.** p7 needs the final weights, which are divided by $l_i$:
+# $p_{ij} = e^{s_{ij} - m_i} / l_i = e^{s_{ij} - \mathrm{LSE}_i}$. Here $\mathrm{LSE}_i = m_i + \log l_i$ is the
+# logarithm of the sum of exponentials. Store LSE instead of `l` and `m`. In the example, it is
+# $5 + \log 1.2034 = 5.185$. `tl.log` is the natural logarithm.
 #
 # ### Causal: 40 points
 #
@@ -135,7 +135,7 @@ import triton.language as tl
 # %% [markdown]
 # ## Your turn
 #
-# About thirty-two lines are missing. You know most of them from p5.
+# About thirty-two lines are missing, most from p5.
 
 # %%
 @triton.jit
@@ -179,8 +179,9 @@ def flash_attention_2(q, k, v, scale, causal=False):
 # ## How to check
 #
 # In a terminal: `./check p6`. In a notebook: run the cells above, then the one below. `make step PUZZLE=p6` runs your
-# kernel line by line: stop at the tile on the diagonal. To find a mistake, begin with a single tile. Then look at two
-# tiles of keys, at one that is partly empty, and only then at `CAUSAL`.
+# kernel line by line: stop at the tile on the diagonal. To find a mistake, write 16 for every 64 in the cell under
+# *Run*, and `CAUSAL = False`: a single tile. Then write 32 for two tiles of keys, 24 for one that is partly empty, and
+# only then `CAUSAL = True`.
 
 # %%
 from checker.notebook import check, hint, solution, step, trace
@@ -195,8 +196,7 @@ check("p6")
 # <details><summary>1: a nudge</summary>
 #
 # Start without `CAUSAL`. Load Qi once, set up Oi, li and mi, and go over all tiles of keys. Divide and store after the
-# loop. That already earns 60 points. The loop is the first loop of p4 with one more sum. What happens to Oi when the
-# maximum grows?
+# loop. The loop is the first loop of p4 with one more sum. What happens to Oi when the maximum grows?
 #
 # </details>
 # <details><summary>2: causal</summary>
@@ -241,7 +241,7 @@ predict("p6", k_reads=..., k_reads_causal=..., k_reads_tall=...)
 #    with 1024 queries and keys, in tiles of 16 by 16?
 # 2. Take 40 queries and 50 keys in tiles of 16. How many programs does a head need, and where does the last one's loop
 #    end? Where does the loop of program 0 end with 60 queries and 40 keys?
-# 3. A tile that the diagonal does not cut is *whole*, and needs no mask. How many of the 10 tiles here are whole? And
+# 3. A tile that the diagonal does not cut is *whole*, and needs no mask. How many of the visited tiles are whole? And
 #    with `Br=16`, `Bc=32`, or `Br=32`, `Bc=16`?
 #
 # <details><summary>Answers</summary>
@@ -252,8 +252,9 @@ predict("p6", k_reads=..., k_reads_causal=..., k_reads_tall=...)
 #    32 + 16 + 10 = 58. With 60 queries and 40 keys off is −20, and the end of program 0 is 0 + 16 − 20 = −4. That loop
 #    has no iteration, and O is 0.
 # 3. 6: all but the 4 on the diagonal. With `Bc=32`, 6 tiles are visited and 2 are whole. With `Br=32` the numbers are
-#    the same. With $B_r \ne B_c$ the diagonal cuts several tiles in a row, or the same tile for several rows. Fast
-#    kernels have two loops: one over whole tiles without a mask, and one over the others.
+#    the same. If $B_r > B_c$, the diagonal cuts several tiles of one row of tiles. If $B_r < B_c$, it cuts the same
+#    tile of keys in several of them. Fast kernels have two loops: one over whole tiles without a mask, and one over the
+#    others.
 #
 # </details>
 
@@ -269,7 +270,7 @@ o, lse = np.zeros_like(q), np.zeros((1, 64), np.float32)
 tensors = {"q_ptr": q, "k_ptr": k, "v_ptr": v, "o_ptr": o, "lse_ptr": lse}
 strides = {"q_head_stride": 64 * 16, "q_row_stride": 16, "k_head_stride": 64 * 16, "k_row_stride": 16}
 sizes = {"n_q": 64, "n_k": 64, "scale": 0.25, "D": 16, "Br": Br, "Bc": Bc, "CAUSAL": CAUSAL}
-run(flash_attention_2_kernel, **tensors, **strides, **sizes, grid=(64 // Br, 1))
+run(flash_attention_2_kernel, **tensors, **strides, **sizes, grid=(triton.cdiv(64, Br), 1))
 
 # %% [markdown]
 # ## What to notice afterwards
@@ -288,7 +289,7 @@ run(flash_attention_2_kernel, **tensors, **strides, **sizes, grid=(64 // Br, 1))
 #
 # | | full | causal |
 # |---|---|---|
-# | eager PyTorch | 33 ms | 70 ms (the mask takes one extra kernel) |
+# | eager PyTorch | 33 ms | 70 ms (masking reads and writes all scores again) |
 # | p5 | 80 ms | |
 # | your kernel | 6.6 ms | 4.0 ms |
 #
@@ -297,6 +298,6 @@ run(flash_attention_2_kernel, **tensors, **strides, **sizes, grid=(64 // Br, 1))
 # * [FlashAttention-2, LSE, causal tiles, queries that see no key](../docs/background/attention.md).
 # * T. Dao, [*FlashAttention-2: Faster Attention with Better Parallelism and Work
 #   Partitioning*](https://arxiv.org/abs/2307.08691) (2023): algorithm 1, whose line numbers the solution follows. (Its
-#   line 10 has a misprint: the inverse of the factor that rescales O.)
+#   line 10 misprints the factor that rescales O: it gives the inverse.)
 # * M. N. Rabe and C. Staats, [*Self-attention Does Not Need O(n²) Memory*](https://arxiv.org/abs/2112.05682) (2021):
 #   per query, constant memory is enough.

@@ -39,7 +39,7 @@
 # <details><summary>The gradients of attention, derived: unfold this if you have not done a4</summary>
 #
 # <!-- gradients -->
-# Training has a *loss*: one number that depends on O, and so on Q, K and V. dX has the shape of X, and holds the
+# Training has a *loss*: one number that depends on O, and therefore on Q, K and V. dX has the shape of X, and holds the
 # derivative of the loss with respect to each number of X. You get dO, and want dQ, dK and dV.
 # $P = e^{S - \mathrm{LSE}}$ is computed again, so the forward pass need not keep $n^2$ numbers.
 #
@@ -50,9 +50,8 @@
 # * $O = P V$ gives $dP = dO\, V^T$ and $dV = P^T dO$.
 # * $S = \text{scale} \cdot Q K^T$ gives $dQ = \text{scale} \cdot dS\, K$ and $dK = \text{scale} \cdot dS^T Q$.
 #
-# **The softmax backwards.** If one score of a query grows, its weight grows, and all weights are divided by a larger
-# sum. So $\partial p_j / \partial s_k = p_j ([j = k] - p_k)$, where $[j = k]$ is 1 if $j$ is $k$, and 0 otherwise.
-# Hence
+# **The softmax backwards.** Differentiate $p_j = e^{s_j} / \sum_i e^{s_i}$ by the quotient rule:
+# $\partial p_j / \partial s_k = p_j ([j = k] - p_k)$, where $[j = k]$ is 1 if $j$ is $k$, and 0 otherwise. Hence
 #
 # $$ ds_k = \sum_j dp_j\, p_j ([j = k] - p_k) = p_k \left( dp_k - \sum_j p_j\, dp_j \right). $$
 #
@@ -99,8 +98,9 @@
 # ### dQ
 #
 # dQ is a sum over keys, so a program owns a tile of queries. Its loop over keys has the bounds of p6, and no maximum to
-# keep. Each visit computes four tiles, with the paper's line numbers: $S_{ij}$ (10), $P_{ij}$ (11), $dP_{ij}$ (13) and
-# $dS_{ij}$ (14). Then add $dS_{ij} K_j$ to dQ, in registers (15). Multiply by `scale` once, at the end.
+# keep. Each visit computes four tiles, with the line numbers of algorithm 2 in the FlashAttention-2 paper: $S_{ij}$
+# (10), $P_{ij}$ (11), $dP_{ij}$ (13) and $dS_{ij}$ (14). Then add $dS_{ij} K_j$ to dQ, in registers (15). Multiply by
+# `scale` once, at the end.
 #
 # **Hidden entries.** Query $i$ sees key $j$ if $j \le i + n_k - n_q$. Set P to 0 elsewhere, with `tl.where`, *after*
 # the exponential. A query that sees nothing has the LSE $-\infty$. If you hid its scores before the exponential,
@@ -114,8 +114,9 @@
 # **Where the loop begins.** The first query that sees key $j$ is $j - (n_k - n_q)$. Take 40 queries and 50 keys in
 # tiles of 16: the difference is 10. The tile of keys that begins at 32 is first seen by query $32 - 10 = 22$. Round
 # down to a multiple of Br: that query's tile begins at 16. (A loop that begins at 22 is also right.) For the tile that
-# begins at 0, $0 - 10$ is negative: clamp it to 0 before you round. Unlike Python's, Triton's `//` rounds towards 0. So
-# −10 `// 16` is 0, but −40 `// 16` is −2, and a loop that began at −32 would read memory that is not yours.
+# begins at 0, $0 - 10$ is negative: clamp it to 0 before you round. Unlike Python's, Triton's `//` rounds towards 0.
+# With a difference of 10 this happens to give 0. With 40 it gives −2, and a loop from −32 reads memory that is not
+# yours.
 #
 # ![What one program of each kernel visits, for 40 queries and 50 keys in tiles of 16. Program 1 of delta_kernel has O2 and dO2, and visits no keys. Program 1 of dq_kernel owns Q2 and dQ2: it visits K1, K2 and K3, along its row up to the staircase of the causal mask. Program 2 of dk_dv_kernel owns K3, V3 and their gradients: it visits Q2 and Q3, down its column from the staircase on.](../docs/figures/backward_kernels.svg)
 #
@@ -140,9 +141,9 @@
 #
 # ## The traffic bound
 #
-# A program loads its own tiles **once**, and the other side once for each tile of scores that is not completely hidden.
-# Each output is stored **once**. `dk_dv_kernel` needs some tiles in both orientations: load them once, and use
-# `tl.trans`. Loads, stores and products take one tile at a time.
+# A program loads its own tiles **once**, and the tiles it loops over once for each tile of scores that is not
+# completely hidden. Each output is stored **once**. `dk_dv_kernel` needs some tiles in both orientations: load them
+# once, and use `tl.trans`. Loads, stores and products take one tile at a time.
 
 # %%
 import triton
@@ -203,7 +204,7 @@ def dk_dv_kernel(
 #
 # For a machine with a GPU. The checker launches your kernel itself, with many shapes. `num_stages=2` keeps two tiles of
 # each load in shared memory: one in use, one on its way. Triton's default of three takes 105 KB with D = 128, and an
-# RTX 30 or 40 has 99 KB. A T4 has 64 KB, and Triton does not use its tensor cores: write 32 for 64 there.
+# RTX 30 or 40 has 99 KB. A T4 has 64 KB, and Triton does not use its matrix units: replace every 64 in the cell by 32.
 
 # %%
 def causal_backward(q, k, v, o, lse, do, scale):
@@ -226,7 +227,8 @@ def causal_backward(q, k, v, o, lse, do, scale):
 # ## How to check
 #
 # In a terminal: `./check p7`. In a notebook: run the cells above, then the one below. `make step PUZZLE=p7` shows one
-# tile from three sides, a kernel each. To find a mistake, check one kernel at a time: each gets right inputs.
+# tile three times, once in each kernel. To find a mistake, take one kernel at a time: each gets right inputs. The cells
+# under *Run* have a single tile.
 
 # %%
 from checker.notebook import check, hint, solution, step, trace
@@ -283,7 +285,7 @@ from checker.notebook import predict
 predict("p7", k_reads=..., q_reads=..., products=...)
 
 # %% [markdown]
-# **Run.** Write your guesses down before you run the next cell. The second question is for paper.
+# **Run.** Write your guesses down before you run the next cell. Answer the second question with pen and paper.
 #
 # 1. Is delta the same if you sum over keys, $\sum_j P_{ij}\, dP_{ij}$, instead of over dimensions?
 # 2. Query 0 sees only key 0. What is row 0 of dQ? Which key has a dV to which only one query contributes?
@@ -344,8 +346,7 @@ else:
 # Why two kernels for three gradients? In a single one, several programs would add to the same tile of dQ. That needs
 # *atomic* additions, which no other program can interrupt, and the last bits would differ from run to run. In two
 # kernels, every output has exactly one owner. The price is seven matrix products per tile instead of five, because both
-# kernels compute S and dP. (The forward pass makes two.) In return, no $n \times n$ matrix ever touches memory, in
-# either direction.
+# kernels compute S and dP. (The forward pass makes two.) In return, no $n \times n$ matrix ever touches memory.
 #
 # You have now written FlashAttention, forward and backward, as a training step of a transformer runs it. For 16,384
 # tokens, causal, in 32 heads of 64 dimensions, the backward pass on an H200 takes:
@@ -354,9 +355,8 @@ else:
 # |---|---|
 # | 80 ms | 11 ms |
 #
-# Over all measured sizes, your backward pass is between 0.92 and 1.36 times as fast as PyTorch's own FlashAttention.
-# The fastest kernels in the world differ from it no longer in the algorithm, only in scheduling: which tiles go where
-# and when.
+# For 2048 to 16,384 tokens, your backward pass is between 0.92 and 1.36 times as fast as PyTorch's own FlashAttention.
+# The fastest kernels use the same mathematics. They differ mainly in scheduling: which tiles go where and when.
 #
 # ## Where to read on
 #
