@@ -18,9 +18,8 @@
 # 写一个 kernel，把两个矩阵相乘。Transformer 的运算几乎全是这种乘积：线性层是，注意力里的两次也是。
 # Triton kernel 要用上 GPU 的矩阵单元，靠的就是 `tl.dot`。
 #
-# （英文） $C = A B^T$: A is $(m, k)$, B is $(n, k)$ and C is $(m, n)$. Here `m` is a number of rows,
-# not a maximum. A program
-# owns one tile of C. It moves along $k$, and each step multiplies a tile of A by a tile of B:
+# $C = A B^T$：A 是 $(m, k)$，B 是 $(n, k)$，C 是 $(m, n)$。这里 `m` 是行数，不是最大值。一个程序负责
+# C 的一个分块。它沿 $k$ 移动，每一步把 A 的一个分块与 B 的一个分块相乘：
 #
 # ```
 #         k ──▶  Bk                           n ──▶  Bn
@@ -43,7 +42,7 @@
 #
 # ## 思路
 #
-# （英文） **The product.** Entry $c_{pq}$ of C multiplies row $p$ of A by row $q$ of B:
+# **乘积**：C 的元素 $c_{pq}$ 由 A 的第 $p$ 行与 B 的第 $q$ 行相乘得到：
 #
 # $$ c_{pq} = \sum_{u=1}^{k} a_{pu}\, b_{qu}. $$
 #
@@ -56,13 +55,10 @@
 #         c[row, col] = (a[row] * b[col]).sum()     # all of it: c = a @ b.T
 # ```
 #
-# （英文） B is stored with a row for each column of C. Linear layers store their weights like this,
-# and attention stores its
-# keys like this: $Q K^T$ is this product.
+# B 按行存放，一行对应 C 的一列。线性层就是这样存权重的，注意力也是这样存键的：$Q K^T$ 正是这个乘积。
 #
-# （英文） **Tiles.** A sum can be cut into parts. Cut $k$ into steps of $B_k$ columns. ($B_m$, $B_n$,
-# $B_k$ are sizes. $B_{jt}$
-# is a tile of B.) Then a tile of C is a sum of products of small tiles, which fit on the chip:
+# **分块**：求和可以拆成几段。把 $k$ 切开，每步 $B_k$ 列。（$B_m$、$B_n$、$B_k$ 是尺寸，$B_{jt}$ 是 B
+# 的分块。）于是 C 的一个分块就是若干小分块的乘积之和，而小分块在片上放得下：
 #
 # $$ C_{ij} = \sum_{t=1}^{T_k} A_{it}\, B_{jt}^T, \qquad T_m = \lceil m / B_m \rceil, \quad
 # T_n = \lceil n / B_n \rceil, \quad T_k = \lceil k / B_k \rceil. $$
@@ -114,11 +110,10 @@
 #
 # ## 访存上限
 #
-# （英文） In a row of C there are $T_n$ tiles, and their programs all need the same strip of A. So A
-# is loaded $T_n$ **times**,
-# B $T_m$ **times**, and C is stored **once**. Mask the rows past the end. (Triton's tutorial wraps them around with
-# `rows % m`, which loads the first rows again.) Do not load a whole strip at once. No block may have more numbers than
-# the largest of the tiles of A, B and C. Make the products with `tl.dot`, at most $T_m T_n T_k$ of them.
+# C 的一行有 $T_n$ 个分块，它们的程序都需要 A 的同一条条带。所以 A 加载 $T_n$ **次**，B 加载 $T_m$
+# **次**，C 存储 **一次**。末尾之后的行要用掩码屏蔽。（Triton 的教程用 `rows % m` 绕回开头，于是把开头
+# 的行再加载一遍。）不要一次加载整条条带。任何块里的数都不能多于 A、B、C 的分块中最大的那个。乘积由
+# `tl.dot` 来做，至多 $T_m T_n T_k$ 次。
 
 # %%
 import triton
@@ -222,10 +217,8 @@ predict("a1", a_reads=..., b_reads=..., multiply_adds=...)
 #
 # <details><summary>答案</summary>
 #
-# （英文） 1. The grid is 3 x 1, so 3 programs with 3 iterations each. C has only one tile across, so
-# A is read once. B is still
-#    read three times.
-# 2. 6 programs with 2 iterations each. A is read twice, B three times.
+# 1. 网格是 3 × 1，所以有 3 个程序，各 3 轮。C 横向只有一个分块，所以 A 读一次。B 仍然读三次。
+# 2. 6 个程序，各 2 轮。A 读两次，B 读三次。
 #
 # </details>
 
@@ -245,18 +238,16 @@ grid = triton.cdiv(m, Bm), triton.cdiv(n, Bn)
 run(matmul_kernel, a_ptr=a, b_ptr=b, c_ptr=np.zeros((m, n), np.float32), **strides, **sizes, grid=grid)
 
 # %% [markdown]
-# （英文） The next cell multiplies matrices of ones, but the second half of A holds 0.9. What is an
-# entry of C? What if the
-# accumulator is fp16? Start your accumulator with `tl.float16`, write
-# `acc = (acc + tl.dot(a, tl.trans(b))).to(tl.float16)`, and restore your kernel afterwards.
+# 下一个单元格把元素全为一的矩阵相乘，只是 A 的后半部分是 0.9。C 的元素是多少？如果累加器是 fp16 呢？
+# 把累加器的初值改用 `tl.float16`，循环里写 `acc = (acc + tl.dot(a, tl.trans(b))).to(tl.float16)`，试
+# 完再把 kernel 改回来。
 #
 # <details><summary>答案</summary>
 #
-# （英文） In fp16, 0.9 is 0.8999, and $2048 + 2048 \cdot 0.8999 = 3891$. C is fp16, which has only
-# even numbers there: the tie
-# is rounded to 3892. With an fp16 accumulator, each of the last 128 of 256 iterations adds $16 \cdot 0.9 = 14.4$ to an
-# even number, and rounds to an even one. So each adds 14: $2048 + 128 \cdot 14 = 3840$. That is an error of 1.3 %, and
-# k is often larger.
+# 在 fp16 里，0.9 是 0.8999，$2048 + 2048 \cdot 0.8999 = 3891$。C 是 fp16，在这个范围里只有偶数：正好
+# 在两数中间，舍入到 3892。如果累加器也是 fp16，256 轮中的最后 128 轮，每轮都把 $16 \cdot 0.9 = 14.4$
+# 加到一个偶数上，再舍入到偶数。所以每轮只加上 14：$2048 + 128 \cdot 14 = 3840$。误差是 1.3 %，而 k 往
+# 往更大。
 #
 # </details>
 
@@ -274,9 +265,8 @@ run(matmul_kernel, a_ptr=a, b_ptr=b, c_ptr=c, **strides, **sizes, grid=(1, 1))
 # 这就是 p4 的循环，只是最大值与和换成了乘积。在注意力里，A 的行是查询，B 的行是键。C 是它们的分数，C
 # 的分块算出来马上就用，不存储。
 #
-# （英文） Larger tiles mean fewer loads. The *arithmetic intensity* is the number of operations per
-# loaded byte. A multiply-add
-# is two operations, an fp16 number two bytes. So in fp16 it is $B_m B_n / (B_m + B_n)$:
+# 分块越大，加载越少。*算术强度* 是每加载一字节所做的运算次数。一次乘加是两次运算，一个 fp16 数是两字
+# 节。所以在 fp16 下，它是 $B_m B_n / (B_m + B_n)$：
 #
 # | C 的分块 | 每字节运算次数 | $m = n = k = 4096$ 时的加载量 |
 # |---|---|---|
@@ -285,10 +275,8 @@ run(matmul_kernel, a_ptr=a, b_ptr=b, c_ptr=c, **strides, **sizes, grid=(1, 1))
 # | 128 × 128 | 64 | 2.1 GB |
 # | 128 × 256 | 85 | 1.6 GB |
 #
-# （英文） For sizes that are multiples of 16, Triton compiles a version in which one instruction
-# copies many numbers, while the
-# program continues to compute. For all others, each number gets a load and a mask of its own. On an H200, in fp16 with
-# m = n = 4096:
+# 尺寸是 16 的倍数时，Triton 编译出的版本用一条指令拷贝许多个数，同时程序继续计算。其他尺寸下，每个数
+# 都要单独加载，各带各的掩码。在 H200 上，fp16，m = n = 4096：
 #
 # | k | 用时 |
 # |---|---|

@@ -18,9 +18,8 @@
 # 还是 p3 的 softmax，但一次算多行。单独一行短行，喂不饱一个程序。所以一个程序处理一个 *分块*
 # （tile），即矩阵的一个矩形部分，两条边的长度都由你选。
 #
-# （英文） The attention kernel of p6 has this shape: a program owns BLOCK_ROWS rows and moves a tile
-# along their columns. `m`
-# and `l` become vectors, with one entry per row.
+# p6 的注意力 kernel 就是这个样子：一个程序负责 BLOCK_ROWS 行，让分块沿着各列移动。`m` 和 `l` 变成向
+# 量，每行一个元素。
 #
 # ```
 #                cols ──▶  BLOCK_COLS
@@ -85,9 +84,7 @@
 #
 # ![5 行 10 列的矩阵，上面铺着 4 × 4 的分块。程序 0 负责前四行，有三个分块；最后一个分块有两列在末尾之外。程序 1 有一行，还有三行在末尾之外。在每个分块里，各行沿轴 1 归约成向量 m 和 l，每行一个元素。](../../docs/figures/tiled_rows.svg)
 #
-# （英文） **Vectors to start with.** A name that a loop carries into its next iteration must have its
-# final shape and type
-# before the loop:
+# **初值就是向量**：循环带进下一轮的变量，在循环之前就要有最终的形状和类型：
 #
 # | PyTorch 里 | kernel 里 |
 # |---|---|
@@ -95,11 +92,10 @@
 # | `torch.full((8,), value)` | `tl.full((8,), value, tl.float32)` |
 # | `x.amax(dim=1)`，x 是分块 | `tl.max(x, axis=1)`，得到向量 |
 #
-# （英文） **In numbers.** Let the first tile have the rows 1 3 and 4 0, with the maxima (3, 4). The
-# next tile has the rows 2 5
-# and 5 1. It takes `m` to (5, 5) and `l` from (1.14, 1.02) to (1.20, 1.39). Each row is computed as if it were alone. A
-# third row, past the end, is all $-\infty$. With p3's guard, its `m` stays $-\infty$ and its `l` stays 0. The store's
-# mask leaves it out.
+# **用数字看**：设第一个分块的两行是 1 3 和 4 0，最大值是 (3, 4)。下一个分块的两行是 2 5 和 5 1。它把
+# `m` 变成 (5, 5)，把 `l` 从 (1.14, 1.02) 变成 (1.20, 1.39)。每一行的结果都与单独计算时相同。第三行在
+# 末尾之外，全是 $-\infty$。有了 p3 的防护，它的 `m` 一直是 $-\infty$，`l` 一直是 0。存储时由掩码挡在
+# 外面。
 #
 # ## 签名
 #
@@ -123,7 +119,7 @@ import triton.language as tl
 # %% [markdown]
 # ## 轮到你了
 #
-# （英文） About fifteen lines are missing.
+# 还缺大约十五行。
 
 # %%
 @triton.jit
@@ -176,9 +172,8 @@ check("p4", language="zh")
 # </details>
 # <details><summary>2：掩码</summary>
 #
-# （英文） `(rows < n_rows)[:, None] & (start + cols < n_cols)[None, :]`, with `other=-float("inf")`.
-# Rows that do not exist are
-# then all $-\infty$.
+# `(rows < n_rows)[:, None] & (start + cols < n_cols)[None, :]`，配上 `other=-float("inf")`。这样，不
+# 存在的行全是 $-\infty$。
 #
 # </details>
 # <details><summary>3：只差一步</summary>
@@ -212,9 +207,9 @@ predict("p4", programs=..., x_reads=..., idle_lanes=...)
 # %% [markdown]
 # **运行**：下一个单元格用同样的分块启动。运行之前先写下你的猜测。
 #
-# （英文） 1. In the last loop, subtract `m[None, :]` instead of `m[:, None]`. Does anything complain?
-# 2. Do the same with tiles of two rows: `at_once = 2` in the cell. What happens now?
-# 3. How many programs would 1000 rows need, with 8 rows in a tile?
+# 1. 在最后一个循环里，把减去的 `m[:, None]` 换成 `m[None, :]`。会报错吗？
+# 2. 换成两行的分块再试一次：单元格里写 `at_once = 2`。这次会怎样？
+# 3. 1000 行，每个分块 8 行，需要多少个程序？
 #
 # <details><summary>答案</summary>
 #
@@ -239,18 +234,15 @@ run(tiled_softmax_kernel, x_ptr=x, y_ptr=y, **sizes, BLOCK_ROWS=at_once, BLOCK_C
 # %% [markdown]
 # ## 做完之后值得留意的
 #
-# （英文） The rows of a tile share a program, and nothing else. In attention the rows are queries and
-# the columns are keys.
-# There the tile is not loaded, but computed on the chip by a matrix product. The rest of the loop is yours.
+# 分块的各行共用一个程序，此外互不相干。在注意力里，行是查询，列是键。那里的分块不是加载来的，而是在片
+# 上由矩阵乘积算出来的。循环的其余部分，你已经写好了。
 #
 # 分块的形状应当适合行长。在 H200 上，与拷贝的速度相比：
 #
-# （英文）
-#
-# | row | tile | your kernel | eager `torch.softmax` |
+# | 一行 | 分块 | 你的 kernel | eager 模式的 `torch.softmax` |
 # |---|---|---|---|
-# | 128 numbers | 8 x 128 | 99.4 % | 99.7 % |
-# | 4096 numbers | 4 x 4096 | 94 % | 61 % |
+# | 128 个数 | 8 × 128 | 99.4 % | 99.7 % |
+# | 4096 个数 | 4 × 4096 | 94 % | 61 % |
 #
 # ## 延伸阅读
 #

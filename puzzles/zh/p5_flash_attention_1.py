@@ -15,9 +15,8 @@
 #
 # ## 你要写什么
 #
-# （英文） With a context of 16,384 tokens, each head in each layer of a transformer has 0.5 GB of
-# scores in fp16. The kernel of
-# this puzzle never stores them, and its result is *exact*.
+# 上下文长度为 16,384 个 token 时，transformer 的每一层里，每个头的分数在 fp16 下要占 0.5 GB。这道题的
+# kernel 从不存储分数，结果却是 *精确* 的。
 #
 # <details><summary>什么是注意力：没做过 a2 或 a3 就展开看</summary>
 #
@@ -40,41 +39,35 @@
 # 的那一行和对应的 `l`、`m`。它们放在全局内存里，每次访问都更新。
 #
 # ```
-#                    keys:   K1,V1   K2,V2   K3,V3
+#                     键：   K1,V1   K2,V2   K3,V3
 #                          ┌───────┬───────┬───────┐
-# queries:  Q1  O1 l1 m1   │  1    │  4    │  7    │
+# 查询：    Q1  O1 l1 m1   │  1    │  4    │  7    │
 #                          ├───────┼───────┼───────┤
 #           Q2  O2 l2 m2   │  2    │  5    │  8    │
 #                          ├───────┼───────┼───────┤
 #           Q3  O3 l3 m3   │  3    │  6    │  9    │
 #                          └───────┴───────┴───────┘
-# 1, 2, 3 …:  the order of the visits
-# outer loop: over j, K and V are read once
-# inner loop: over i, O, l and m are read and written
-#             for each tile of keys, Tc times
+# 1、2、3 …：访问的次序
+# 外层循环：沿 j，K 和 V 各读一次
+# 内层循环：沿 i，每个键分块都读写一遍
+#           O、l 和 m，共 Tc 次
 # ```
 #
-# （英文）
-#
-# <details><summary>Heads, ends and types in a kernel: unfold this if you have not done a3</summary>
-#
-# （英文）
+# <details><summary>kernel 里的头、末尾和类型：没做过 a3 就展开看</summary>
 #
 # <!-- heads -->
-# **Where a head begins.** A tensor of three dimensions needs two strides. Element $(h, i, c)$ of Q is
-# $h \cdot \text{head stride} + i \cdot \text{row stride} + c$ elements after the first one. Do not assume that the head
-# stride is $n_q \cdot D$. A model often computes all heads as one matrix with heads · D columns. Then head 1 begins
-# only D elements after head 0. O has the strides of Q, and V those of K.
+# **头从哪里开始**：三维张量需要两个步幅。Q 的元素 $(h, i, c)$ 在第一个元素之后 $h \cdot \text{head
+# stride} + i \cdot \text{row stride} + c$ 个元素处。不要假定头的步幅就是 $n_q \cdot D$。模型常把所有
+# 头一次算成一个 heads · D 列的矩阵。这时头 1 的起点只比头 0 晚 D 个元素。O 的步幅与 Q 相同，V 的步幅
+# 与 K 相同。
 #
-# （英文） **The ends.** The last tiles may be partly empty. Load a *query* past the end as 0. Its
-# result does not matter, if you
-# do not store it. Load a *key* past the end as 0, too. But then its score is 0, and $e^0 = 1$ counts. Which score has
-# the exponential 0? Hide the score before the maximum. If all scores of a query are near −100, a padded 0 becomes its
-# maximum, and all true weights vanish.
+# **末尾**：最后的分块可能填不满。末尾之后的 *查询* 按 0 加载，只要最后不存储，算成什么都无所谓。末尾
+# 之后的 *键* 也按 0 加载。但这样分数就是 0，而 $e^0 = 1$ 会算进去。什么样的分数，指数值是 0？取最大值
+# 之前就要屏蔽这个分数。如果一个查询的分数全在 −100 附近，填充出来的 0 就成了最大值，真正的权重全部消
+# 失。
 #
-# （英文） **Types.** `tl.dot` gives fp32. So keep scores, maxima, sums and weights in fp32. If O has
-# another type, convert its
-# tile when you store it. The product with `Vj` needs two tiles of one type: convert `Pij` to `Vj.dtype`.
+# **类型**：`tl.dot` 的结果是 fp32。所以分数、最大值、和与权重都保持 fp32。如果 O 是别的类型，存储时再
+# 转换它的分块。与 `Vj` 相乘要求两个分块类型相同：把 `Pij` 转换成 `Vj.dtype`。
 # <!-- /heads -->
 #
 # </details>
@@ -96,12 +89,10 @@
 # 按这些权重的加权和。最大值变大时，和里的每一项都乘同一个系数。所以像对 `l` 那样，直接重新缩放这个
 # *和*。
 #
-# （英文） **2. A divided update.** The loop over keys is outside, the loop over queries inside. While
-# a program visits other
-# queries, O, `l` and `m` wait in global memory. The FlashAttention paper stores O already divided by $l_i$: it is the
-# attention to the keys seen so far. Tile $(i, j)$ alone has the maximum $m_{ij}$, the exponentials
-# $P_{ij} = e^{S_{ij} - m_{ij}}$ and their sum $l_{ij}$ (line 10 below). To merge the tile with the result so far, bring
-# both to the larger maximum (line 11):
+# **2. 带除法的更新**：对键的循环在外层，对查询的循环在内层。程序访问别的查询期间，O、`l` 和 `m` 在全
+# 局内存里等着。FlashAttention 论文存储的 O 已经除过 $l_i$：就是只看已处理过的键所得的注意力输出。单看
+# 分块 $(i, j)$，最大值是 $m_{ij}$，指数值是 $P_{ij} = e^{S_{ij} - m_{ij}}$，指数值的和是 $l_{ij}$（下
+# 面的第 10 行）。要把分块与已有的结果合并，就把两者都换算到较大的最大值（第 11 行）：
 #
 # $$m_i^{new} = \max(m_i, m_{ij}), \qquad
 # l_i^{new} = e^{m_i - m_i^{new}}\, l_i + e^{m_{ij} - m_i^{new}}\, l_{ij}$$
@@ -124,8 +115,7 @@
 # **3. 屏障**：在 GPU 上，一个程序由许多线程组成。一个线程要加载的数，可能是外层循环的上一轮由另一个线
 # 程存储的。代码框架末尾的 `tl.debug_barrier()` 让所有线程互相等齐。
 #
-# （英文） **The order**, with the line numbers of the paper's algorithm 1, which the checker's
-# reports use too:
+# **顺序**，行号取自论文的算法 1，检查器的报告也用这套行号：
 #
 # ```
 #      5 对键的每个分块 j：
@@ -219,10 +209,9 @@ def flash_attention_1(q, k, v, scale):
 # %% [markdown]
 # ## 怎样检查
 #
-# （英文） In a terminal: `./check p5`. In a notebook: run the cells above, then the one below. `make
-# step PUZZLE=p5` runs your
-# kernel line by line. To find a mistake, write 16 for every 64 in the cell under *Run*: one tile, where line 11 has
-# nothing to merge. Then write 32 for two tiles of keys, and 24 for one that is partly empty.
+# 终端里：`./check p5`。notebook 里：先运行上面的单元格，再运行下面这个。`make step PUZZLE=p5` 逐行单
+# 步执行你的 kernel。找错时，先把 *运行* 下面单元格里的 64 全部换成 16：只有一个分块，第 11 行没有东西
+# 可合并。再换成 32，有两个键分块；换成 24，有一个分块没填满。
 
 # %%
 from checker.notebook import check, hint, solution, step, trace
@@ -313,19 +302,16 @@ run(flash_attention_1_kernel, **tensors, **strides, **sizes, grid=1)
 # ](../../docs/background/gpu.md#the-eight-passes-of-standard-attention)大约访存 $4 n d + 4 n^2$ 次。
 # 你的 kernel 大约 $2 n d + T_c \cdot 3 n d$ 次，因为 O 要来回 $T_c$ 次。
 #
-# （英文） **Block sizes.** The chip has room for $M$ numbers: on an H100 or H200 227 KiB, which is
-# 58,112 in fp32. The paper
-# fills it with one tile each of Q, K, V and O: $B_c = \lceil M / 4d \rceil$ and $B_r = \min(B_c, d)$. The launch above
-# rounds down to a power of two: for d = 64, $B_c = 128$ and $B_r = 64$. With $B_c = M / 4d$ and $T_c = n / B_c$, your
-# traffic is of order $n^2 d^2 / M$: $d^2 / M$ times $n^2$.
+# **块大小**：片上放得下 $M$ 个数：H100 或 H200 有 227 KiB，按 fp32 是 58,112 个。论文让 Q、K、V、O 各
+# 占一个分块：$B_c = \lceil M / 4d \rceil$，$B_r = \min(B_c, d)$。上面的启动代码向下取到 2 的幂：d =
+# 64 时，$B_c = 128$，$B_r = 64$。取 $B_c = M / 4d$，$T_c = n / B_c$，你的访存量是 $n^2 d^2 / M$ 的量
+# 级：$n^2$ 的 $d^2 / M$ 倍。
 #
 # ![条形图：一个头搬运的 MiB 数。标准注意力 130，其中 S 写出、S 读入、P 写出、P 读入各 32。FlashAttention-1，Bc = 128：83，其中 Q 16，O 读入和 O 写出各 32。FlashAttention-2：Br = 64 时 65，Br = 128 时 33，几乎全是 K 和 V，两者各半。Q、K、V、O 各一遍：2。](../../docs/figures/memory_passes.svg)
 #
-# （英文） Constants decide whether it pays. $T_c \cdot 3 n d = 3 n^2 d / B_c$ is less than $4 n^2$ if
-# $B_c > \frac{3}{4} d$. At
-# n = 4096 and d = 64, as in the figure, plain attention makes 2.6 times as many accesses as yours, with l and m
-# counted. In bytes that is 1.6 times, because your O is kept in fp32. At d = 128 with $B_c = 64$, plain attention makes
-# fewer.
+# 划不划算，由常数决定。只要 $B_c > \frac{3}{4} d$，$T_c \cdot 3 n d = 3 n^2 d / B_c$ 就小于 $4 n^2$。
+# n = 4096、d = 64 时，如图所示，普通注意力的访存次数是你这个 kernel 的 2.6 倍（l 和 m 也计入）。按字
+# 节算是 1.6 倍，因为你的 O 以 fp32 保存。d = 128、$B_c = 64$ 时，普通注意力反而更少。
 #
 # **循环的顺序**：O 之所以来回搬运，只因为键在外层：用 `make trace PUZZLE=p5` 可以看到。而且一个头只有
 # 一个程序在算，因为两个程序会同时改写同一份 O。所以头少的时候，GPU 大部分都闲着。16,384 个 token，每
@@ -336,7 +322,7 @@ run(flash_attention_1_kernel, **tensors, **strides, **sizes, grid=1)
 # | 128 个头 | 89 ms | 138 ms |
 # | 32 个头 | 80 ms | 33 ms |
 #
-# （英文） p6 exchanges the loops.
+# p6 把两层循环对调。
 #
 # ## 延伸阅读
 #

@@ -15,25 +15,24 @@
 #
 # ## 你要写什么
 #
-# （英文） The attention of p5 with its loops exchanged. Many programs work on each head at the same
-# time.
+# 这就是 p5 的注意力，只是两层循环对调。许多程序同时在算同一个头。
 #
 # 一个程序负责一个查询分块，沿着键一路走下去。O、`l` 和 `m` 留在 *寄存器*（程序存放运算数据的地方）
 # 里，直到算完。打开 `CAUSAL` 后，查询只看得到自己所在位置和更早位置的键。（语言模型预测每个词，只根据
 # 前面的词。）整个看不到的分块，连加载都省掉。
 #
 # ```
-#                   keys:   K1,V1   K2,V2   K3,V3   K4,V4
+#                    键：   K1,V1   K2,V2   K3,V3   K4,V4
 #                         ┌───────┬───────┬───────┬───────┐
-# program 0:  Q1          │   ────┼──▶ ╲  │       │       │
+# 程序 0：    Q1          │   ────┼──▶ ╲  │       │       │
 #                         ├───────┼───────┼───────┼───────┤
-# program 1:  Q2          │   ────┼───────┼──▶ ╲  │       │
+# 程序 1：    Q2          │   ────┼───────┼──▶ ╲  │       │
 #                         ├───────┼───────┼───────┼───────┤
-# program 2:  Q3          │   ────┼───────┼───────┼──▶ ╲  │
+# 程序 2：    Q3          │   ────┼───────┼───────┼──▶ ╲  │
 #                         └───────┴───────┴───────┴───────┘
-# ╲      the diagonal: these tiles are masked
-# empty: never loaded
-# here n_q < n_k: positions are counted from the end
+# ╲      对角线：这些分块用掩码
+# 空白：从不加载
+# 这里 n_q < n_k：位置从末尾数起
 # ```
 #
 # <details><summary>直接从 p3 过来，就展开看</summary>
@@ -66,10 +65,8 @@
 #
 # 先别管 `CAUSAL`。
 #
-# （英文） **Loops exchanged.** With the queries outside, each tile of O belongs to one program. O
-# stays on the chip, so do not
-# divide it in every iteration. Keep the undivided sum, rescale it like `l`, and divide once at the end (lines 9, 10 and
-# 12 of algorithm 1 in the FlashAttention-2 paper):
+# **循环对调**：查询放到外层，O 的每个分块就只属于一个程序。O 一直在片上，不必每一轮都除。保留未除的
+# 和，像 `l` 那样重新缩放，最后只除一次（FlashAttention-2 论文算法 1 的第 9、10、12 行）：
 #
 # $$m_i^{new} = \max(m_i, \operatorname{rowmax} S_{ij}), \quad P_{ij} = e^{S_{ij} - m_i^{new}}, \quad
 # \alpha = e^{m_i - m_i^{new}}$$
@@ -84,11 +81,9 @@
 # 是未除的和 21.35。分块 2 把 $m$ 提高到 5，所以 $\alpha = 0.1353$，$l = 1.2034$。O 里是 $0.1353 \cdot
 # 21.35 + 41.49 = 44.38$。最后除一次，得到 $44.38 / 1.2034 = 36.88$。
 #
-# （英文） **One number for the backward pass.** p7 needs the final weights, which are divided by
-# $l_i$:
-# $p_{ij} = e^{s_{ij} - m_i} / l_i = e^{s_{ij} - \mathrm{LSE}_i}$. Here $\mathrm{LSE}_i = m_i + \log l_i$ is the
-# logarithm of the sum of exponentials. Store LSE instead of `l` and `m`. In the example, it is
-# $5 + \log 1.2034 = 5.185$. `tl.log` is the natural logarithm.
+# **留给反向的一个数**：p7 要用最终的权重，即除过 $l_i$ 的：$p_{ij} = e^{s_{ij} - m_i} / l_i =
+# e^{s_{ij} - \mathrm{LSE}_i}$。这里 $\mathrm{LSE}_i = m_i + \log l_i$ 是指数值之和的对数。要存储的是
+# LSE，不是 `l` 和 `m`。上例中它是 $5 + \log 1.2034 = 5.185$。`tl.log` 是自然对数。
 #
 # ### 因果注意力：40 分
 #
@@ -138,7 +133,7 @@ import triton.language as tl
 # %% [markdown]
 # ## 轮到你了
 #
-# （英文） About thirty-two lines are missing, most from p5.
+# 还缺大约三十二行，多数在 p5 里写过。
 
 # %%
 @triton.jit
@@ -181,11 +176,10 @@ def flash_attention_2(q, k, v, scale, causal=False):
 # %% [markdown]
 # ## 怎样检查
 #
-# （英文） In a terminal: `./check p6`. In a notebook: run the cells above, then the one below. `make
-# step PUZZLE=p6` runs your
-# kernel line by line: stop at the tile on the diagonal. To find a mistake, write 16 for every 64 in the cell under
-# *Run*, and `CAUSAL = False`: a single tile. Then write 32 for two tiles of keys, 24 for one that is partly empty, and
-# only then `CAUSAL = True`.
+# 终端里：`./check p6`。notebook 里：先运行上面的单元格，再运行下面这个。`make step PUZZLE=p6` 逐行单
+# 步执行你的 kernel：在对角线上的分块停下来看。找错时，先把 *运行* 下面单元格里的 64 全部换成 16，并写
+# `CAUSAL = False`：只有一个分块。再换成 32，有两个键分块；换成 24，有一个分块没填满；最后才写
+# `CAUSAL = True`。
 
 # %%
 from checker.notebook import check, hint, solution, step, trace
@@ -199,9 +193,8 @@ check("p6", language="zh")
 #
 # <details><summary>1：点拨一下</summary>
 #
-# （英文） Start without `CAUSAL`. Load Qi once, set up Oi, li and mi, and go over all tiles of keys.
-# Divide and store after the
-# loop. The loop is the first loop of p4 with one more sum. What happens to Oi when the maximum grows?
+# 先不管 `CAUSAL`。Qi 加载一次，设好 Oi、li 和 mi，走完所有键分块。循环结束后再除、再存储。这个循环就
+# 是 p4 的第一个循环，只是多累加一个和。最大值变大时，Oi 要怎么变？
 #
 # </details>
 # <details><summary>2：因果</summary>
@@ -243,26 +236,23 @@ predict("p6", k_reads=..., k_reads_causal=..., k_reads_tall=...)
 # %% [markdown]
 # **运行**：下一个单元格是上面的第二次启动。运行之前先写下你的猜测。
 #
-# （英文） 1. What share of the full traffic of K is left with `CAUSAL`, for `Br=16` and for `Br=32`?
-# What share would be left
-#    with 1024 queries and keys, in tiles of 16 by 16?
-# 2. Take 40 queries and 50 keys in tiles of 16. How many programs does a head need, and where does the last one's loop
-#    end? Where does the loop of program 0 end with 60 queries and 40 keys?
-# 3. A tile that the diagonal does not cut is *whole*, and needs no mask. How many of the visited tiles are whole? And
-#    with `Br=16`, `Bc=32`, or `Br=32`, `Bc=16`?
+# 1. 打开 `CAUSAL` 后，`Br=16` 和 `Br=32` 时，K 的访存量各是全注意力的百分之几？换成 1024 个查询和键、
+# 16 × 16 的分块，又是百分之几？
+# 2. 设有 40 个查询、50 个键，分块大小 16。一个头需要几个程序，最后一个程序的循环到哪里结束？如果是 60
+# 个查询、40 个键，程序 0 的循环又到哪里结束？
+# 3. 没被对角线切开的分块是 *完整* 的，不需要掩码。访问到的分块有几个完整？`Br=16`、`Bc=32` 呢？
+# `Br=32`、`Bc=16` 呢？
 #
 # <details><summary>答案</summary>
 #
-# （英文） 1. 10 of 16 tiles, which is 62.5 %, and 6 of 8, which is 75 %: taller tiles hide less. Of
-# 64 by 64 tiles, 1 + 2 + … +
-#    64 = 2080 are left, which is 50.8 %.
-# 2. 3 programs. Program 2 owns queries 32 to 47, and 40 to 47 do not exist. Its end is 50, the number of keys, and not
-#    32 + 16 + 10 = 58. With 60 queries and 40 keys off is −20, and the end of program 0 is 0 + 16 − 20 = −4. That loop
-#    has no iteration, and O is 0.
-# 3. 6: all but the 4 on the diagonal. With `Bc=32`, 6 tiles are visited and 2 are whole. With `Br=32` the numbers are
-#    the same. If $B_r > B_c$, the diagonal cuts several tiles of one row of tiles. If $B_r < B_c$, it cuts the same
-#    tile of keys in several of them. Fast kernels have two loops: one over whole tiles without a mask, and one over the
-#    others.
+# 1. 16 个分块剩 10 个，即 62.5 %；8 个剩 6 个，即 75 %：分块越高，能跳过的越少。64 × 64 个分块剩 1 +
+# 2 + … + 64 = 2080 个，即 50.8 %。
+# 2. 3 个程序。程序 2 负责查询 32 到 47，其中 40 到 47 不存在。它的循环到键数 50 结束，不是 32 + 16 +
+# 10 = 58。60 个查询、40 个键时 off 是 −20，程序 0 的循环到 0 + 16 − 20 = −4 结束。这个循环一轮也不
+# 走，O 是 0。
+# 3. 6 个：除了对角线上的 4 个，其余都完整。`Bc=32` 访问 6 个分块，2 个完整。`Br=32` 时个数相同。
+# $B_r > B_c$ 时，对角线会在一行分块里切开好几个分块。$B_r < B_c$ 时，它会在好几行里切开同一个键分块。
+# 追求速度的 kernel 有两个循环：一个只处理完整的分块，不用掩码；另一个处理其余的分块。
 #
 # </details>
 
@@ -295,21 +285,17 @@ run(flash_attention_2_kernel, **tensors, **strides, **sizes, grid=(triton.cdiv(6
 #
 # 16,384 个 token，32 个头，每头 64 维，在 H200 上用时：
 #
-# （英文）
-#
-# | | full | causal |
+# | | 全注意力 | 因果注意力 |
 # |---|---|---|
-# | eager PyTorch | 33 ms | 70 ms (masking reads and writes all scores again) |
+# | eager 模式的 PyTorch | 33 ms | 70 ms（掩码要把所有分数再读写一遍） |
 # | p5 | 80 ms | |
-# | your kernel | 6.6 ms | 4.0 ms |
+# | 你的 kernel | 6.6 ms | 4.0 ms |
 #
 # ## 延伸阅读
 #
-# （英文）
-#
-# * [FlashAttention-2, LSE, causal tiles, queries that see no key](../../docs/background/attention.md).
-# * T. Dao, [*FlashAttention-2: Faster Attention with Better Parallelism and Work
-#   Partitioning*](https://arxiv.org/abs/2307.08691) (2023): algorithm 1, whose line numbers the solution follows. (Its
-#   line 10 misprints the factor that rescales O: it gives the inverse.)
-# * M. N. Rabe and C. Staats, [*Self-attention Does Not Need O(n²) Memory*](https://arxiv.org/abs/2112.05682) (2021):
-#   per query, constant memory is enough.
+# * [FlashAttention-2、LSE、因果分块、看不到键的查询](../../docs/background/attention.md)（英文）。
+# * T. Dao，[*FlashAttention-2: Faster Attention with Better Parallelism and Work
+#   Partitioning*](https://arxiv.org/abs/2307.08691)（2023）：算法 1，参考解法沿用其行号。（论文第 10
+#   行把重新缩放 O 的系数印错了：印成了倒数。）
+# * M. N. Rabe、C. Staats，[*Self-attention Does Not Need O(n²)
+#   Memory*](https://arxiv.org/abs/2112.05682)（2021）：每个查询只需要常数大小的内存。

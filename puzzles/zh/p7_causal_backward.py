@@ -38,12 +38,10 @@
 #
 # <details><summary>注意力的梯度怎样推导：没做过 a4 就展开看</summary>
 #
-# （英文）
-#
 # <!-- gradients -->
-# Training has a *loss*: one number that depends on O, and therefore on Q, K and V. dX has the shape of X, and holds the
-# derivative of the loss with respect to each number of X. You get dO, and want dQ, dK and dV.
-# $P = e^{S - \mathrm{LSE}}$ is computed again, so the forward pass need not keep $n^2$ numbers.
+# 训练时有一个 *损失*：一个数，由 O 决定，因而也由 Q、K 和 V 决定。dX 与 X 形状相同，存的是损失对 X 中
+# 每个数的导数。已知 dO，要求 dQ、dK 和 dV。$P = e^{S - \mathrm{LSE}}$ 会重新算出，所以前向不必保存
+# $n^2$ 个数。
 #
 # **矩阵乘积的反向**。若 $C = A B$，则 $dA = dC\, B^T$，$dB = A^T dC$。光看形状就能定下来：A 是 `(m,
 # k)`，B 是 `(k, n)`，dC 是 `(m, n)`。（证明：$c_{ij}$ 含有 $a_{ik} b_{kj}$，所以 $da_{ik} = \sum_j
@@ -53,9 +51,8 @@
 # * 由 $S = \text{scale} \cdot Q K^T$ 得 $dQ = \text{scale} \cdot dS\, K$，$dK = \text{scale} \cdot
 #   dS^T Q$。
 #
-# （英文） **The softmax backwards.** Differentiate $p_j = e^{s_j} / \sum_i e^{s_i}$ by the quotient
-# rule:
-# $\partial p_j / \partial s_k = p_j ([j = k] - p_k)$, where $[j = k]$ is 1 if $j$ is $k$, and 0 otherwise. Hence
+# **softmax 的反向**。对 $p_j = e^{s_j} / \sum_i e^{s_i}$ 用商的求导法则：$\partial p_j / \partial
+# s_k = p_j ([j = k] - p_k)$，其中 $[j = k]$ 在 $j$ 等于 $k$ 时为 1，否则为 0。于是
 #
 # $$ ds_k = \sum_j dp_j\, p_j ([j = k] - p_k) = p_k \left( dp_k - \sum_j p_j\, dp_j \right). $$
 #
@@ -99,11 +96,10 @@
 #
 # ### 计算 dQ
 #
-# （英文） dQ is a sum over keys, so a program owns a tile of queries. Its loop over keys has the
-# bounds of p6, and no maximum to
-# keep. Each visit computes four tiles, with the line numbers of algorithm 2 in the FlashAttention-2 paper: $S_{ij}$
-# (10), $P_{ij}$ (11), $dP_{ij}$ (13) and $dS_{ij}$ (14). Then add $dS_{ij} K_j$ to dQ, in registers (15). Multiply by
-# `scale` once, at the end.
+# dQ 是对键求和，所以一个程序负责一个查询分块。对键的循环与 p6 范围相同，但不用维护最大值。每访问一个
+# 分块要算出四个分块，括号里是 FlashAttention-2 论文算法 2 的行号：$S_{ij}$（10）、$P_{ij}$（11）、
+# $dP_{ij}$（13）和 $dS_{ij}$（14）。再把 $dS_{ij} K_j$ 加到寄存器里的 dQ 上（15）。`scale` 到最后乘一
+# 次。
 #
 # **看不到的元素**。查询 $i$ 看得到键 $j$ 的条件是 $j \le i + n_k - n_q$。其余位置的 P 要在取指数
 # *之后* 用 `tl.where` 置为 0。什么都看不到的查询，LSE 是 $-\infty$。如果在取指数之前屏蔽它的分数，
@@ -114,13 +110,11 @@
 # dK 和 dV 是对查询求和，所以一个程序负责一个键分块，沿着查询往下走。每次访问算的还是那四个分块。然后
 # 把 $P_{ij}^T dO_i$ 加到 dV 上（12），把 $dS_{ij}^T Q_i$ 加到 dK 上（16）。
 #
-# （英文） **Where the loop begins.** The first query that sees key $j$ is $j - (n_k - n_q)$. Take 40
-# queries and 50 keys in
-# tiles of 16: the difference is 10. The tile of keys that begins at 32 is first seen by query $32 - 10 = 22$. Round
-# down to a multiple of Br: that query's tile begins at 16. (A loop that begins at 22 is also right.) For the tile that
-# begins at 0, $0 - 10$ is negative: clamp it to 0 before you round. Unlike Python's, Triton's `//` rounds towards 0.
-# With a difference of 10 this happens to give 0. With 40 it gives −2, and a loop from −32 reads memory that is not
-# yours.
+# **循环从哪里开始**。最先看到键 $j$ 的查询是 $j - (n_k - n_q)$。设有 40 个查询、50 个键，分块大小
+# 16：差是 10。从 32 开始的键分块，最先看到它的是查询 $32 - 10 = 22$。向下取整到 Br 的倍数：这个查询所
+# 在的分块从 16 开始。（循环直接从 22 开始也对。）轮到从 0 开始的键分块，$0 - 10$ 是负数：先用 max 限
+# 制为不小于 0，再取整。与 Python 不同，Triton 的 `//` 向 0 取整。差是 10 时，结果碰巧是 0。差是 40
+# 时，结果是 −2，从 −32 开始的循环会读到不属于你的内存。
 #
 # ![三个 kernel 各取一个程序，看它访问什么：40 个查询、50 个键，分块大小 16。delta_kernel 的程序 1 拿到 O2 和 dO2，不访问键。dq_kernel 的程序 1 负责 Q2 和 dQ2：沿着自己这一行访问 K1、K2 和 K3，走到因果掩码的阶梯为止。dk_dv_kernel 的程序 2 负责 K3、V3 和它们的梯度：沿着自己这一列从阶梯往下，访问 Q2 和 Q3。](../../docs/figures/backward_kernels.svg)
 #
@@ -144,10 +138,9 @@
 #
 # ## 访存上限
 #
-# （英文） A program loads its own tiles **once**, and the tiles it loops over once for each tile of
-# scores that is not
-# completely hidden. Each output is stored **once**. `dk_dv_kernel` needs some tiles in both orientations: load them
-# once, and use `tl.trans`. Loads, stores and products take one tile at a time.
+# 程序自己负责的分块只加载 **一次**；循环经过的分块，每遇到一个没有整块被屏蔽的分数分块加载一次。每个
+# 输出只存储 **一次**。`dk_dv_kernel` 里有的分块既要原样用、又要转置后用：只加载一次，再用
+# `tl.trans`。加载、存储和矩阵乘积都是一次一个分块。
 
 # %%
 import triton
@@ -205,10 +198,9 @@ def dk_dv_kernel(
 # %% [markdown]
 # ## 怎样启动
 #
-# （英文） For a machine with a GPU. The checker launches your kernel itself, with many shapes.
-# `num_stages=2` keeps two tiles of
-# each load in shared memory: one in use, one on its way. Triton's default of three takes 105 KB with D = 128, and an
-# RTX 30 or 40 has 99 KB. A T4 has 64 KB, and Triton does not use its matrix units: replace every 64 in the cell by 32.
+# 这段代码用于有 GPU 的机器。检查时由检查器启动你的 kernel，并换用各种形状。`num_stages=2` 让每个加载
+# 在共享内存里占两个分块：一个正在用，一个还在路上。Triton 默认用三个，D = 128 时要占 105 KB，而 RTX
+# 30 或 40 系列只有 99 KB。T4 有 64 KB，Triton 也不用它的矩阵单元：把单元格里的 64 全部换成 32。
 
 # %%
 def causal_backward(q, k, v, o, lse, do, scale):
@@ -230,10 +222,9 @@ def causal_backward(q, k, v, o, lse, do, scale):
 # %% [markdown]
 # ## 怎样检查
 #
-# （英文） In a terminal: `./check p7`. In a notebook: run the cells above, then the one below. `make
-# step PUZZLE=p7` shows one
-# tile three times, once in each kernel. To find a mistake, take one kernel at a time: each gets right inputs. The cells
-# under *Run* have a single tile.
+# 在终端里：`./check p7`。在 notebook 里：先运行上面的单元格，再运行下面这个。`make step PUZZLE=p7` 把
+# 同一个分块展示三次，每个 kernel 一次。要找错，就一次只看一个 kernel：每个拿到的输入都是正确的。
+# *运行* 下面的单元格只有一个分块。
 
 # %%
 from checker.notebook import check, hint, solution, step, trace
@@ -291,8 +282,7 @@ from checker.notebook import predict
 predict("p7", k_reads=..., q_reads=..., products=...)
 
 # %% [markdown]
-# （英文） **Run.** Write your guesses down before you run the next cell. Answer the second question
-# with pen and paper.
+# **运行**：先写下你的猜测，再运行下一个单元格。第二问用纸笔回答。
 #
 # 1. delta 不对维度求和，改成对键求和 $\sum_j P_{ij}\, dP_{ij}$，结果一样吗？
 # 2. 查询 0 只看得到键 0。dQ 的第 0 行是什么？哪个键的 dV 只来自一个查询？
@@ -350,11 +340,10 @@ else:
 #
 # `make trace PUZZLE=p7` 画出两种顺序：dQ 沿着行走，dK 和 dV 沿着列往下走。
 #
-# （英文） Why two kernels for three gradients? In a single one, several programs would add to the
-# same tile of dQ. That needs
-# *atomic* additions, which no other program can interrupt, and the last bits would differ from run to run. In two
-# kernels, every output has exactly one owner. The price is seven matrix products per tile instead of five, because both
-# kernels compute S and dP. (The forward pass makes two.) In return, no $n \times n$ matrix ever touches memory.
+# 三个梯度为什么用两个 kernel？只用一个的话，会有好几个程序往 dQ 的同一个分块上加。那就得用 *原子* 加
+# 法，即别的程序打断不了的加法，而且每次运行的最后几位都会不同。用两个 kernel，每个输出都恰好只归一个
+# 程序。代价是每个分块要做七次矩阵乘积，而不是五次，因为 S 和 dP 在两个 kernel 里都要算。（前向做两
+# 次。）换来的是，内存里从未出现过 $n \times n$ 的矩阵。
 #
 # 到这里，transformer 训练一步要跑的 FlashAttention，前向和反向，你都写出来了。16,384 个 token，带因果
 # 掩码，32 个头，每头 64 维，在 H200 上做一次反向用时：
@@ -363,9 +352,8 @@ else:
 # |---|---|
 # | 80 ms | 11 ms |
 #
-# （英文） For 2048 to 16,384 tokens, your backward pass is between 0.92 and 1.36 times as fast as
-# PyTorch's own FlashAttention.
-# The fastest kernels use the same mathematics. They differ mainly in scheduling: which tiles go where and when.
+# 从 2048 到 16,384 个 token，你的反向速度是 PyTorch 自带的 FlashAttention 的 0.92 到 1.36 倍。最快的
+# kernel 用的是同样的数学，差别主要在调度：哪个分块什么时候去哪里。
 #
 # ## 延伸阅读
 #
