@@ -269,8 +269,8 @@ from checker.notebook import predict
 predict("c1", launches=..., programs=...)
 
 # %% [markdown]
-# **Train.** In a notebook the next cell does it, in a terminal `make train`. It shows both losses, their curves, and a
-# sample of text from before and one from after. Guess first: with about 110 different characters and a model that knows
+# **Train.** In a notebook the next cell does it, in a terminal `make train`. It shows both losses, their curves, and
+# samples of text from before and after. Guess first: with about 110 different characters and a model that knows
 # nothing, what is the loss at the first step?
 #
 # <details><summary>The answer</summary>
