@@ -16,7 +16,7 @@
 # ## What you will build
 #
 # Attention, without its largest matrix. It is your first kernel with heads, two products, and masks on both sides, but
-# O is never rescaled. Take it before p5 if you want to learn these first, and the rescaling of O afterwards.
+# O is never rescaled. Take it before p5 to learn these first, and the rescaling of O afterwards.
 #
 # With a context of 16,384 tokens, each head has 268 million scores. Plain PyTorch writes them to memory, 0.5 GB in
 # fp16, and reads them for the softmax. Then it writes as many weights, and reads these. Your kernel stores neither. It
