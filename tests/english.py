@@ -1,4 +1,4 @@
-"""The house words: old ones that are to be gone from every text, and what to write instead.
+"""The house words, which are to be gone from every text, with what to write instead; and docstrings without a verb.
 
     python -m tests.english
 
@@ -50,6 +50,15 @@ def found(text: str) -> Iterator[tuple[int, str, str]]:
             yield text.count("\n", 0, match.start()), " ".join(match[0].split()), instead
 
 
+def without_a_verb(source: str) -> Iterator[tuple[int, str]]:
+    """Yield (line, first word) of docstrings of functions that begin like a question; a property's may."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef) and not any("property" in ast.unparse(one) for one in node.decorator_list):
+            word = (ast.get_docstring(node) or "").partition(" ")[0]
+            if word in {"What", "Whether", "Where", "Who", "Which", "How", "Why", "Those"}:
+                yield node.body[0].lineno, word
+
+
 def lesson(script: str) -> str:
     """The Markdown cells of a lesson, each line where it was."""
     lines, inside = [], False
@@ -81,11 +90,15 @@ def texts(root: Path) -> Iterator[tuple[Path, int, str]]:
 
 
 def main() -> int:
-    """Print each old word with its place and the new one; how many there are."""
+    """Print each old word and each docstring without a verb, with its place; return how many there are."""
     count = 0
     for path, first, text in texts(ROOT):
         for line, words, instead in found(text):
             print(f'{path.relative_to(ROOT)}:{first + line}: "{words}"; write: {instead}')
+            count += 1
+    for path in sorted((ROOT / "checker").rglob("*.py")):
+        for line, word in without_a_verb(path.read_text(encoding="utf-8")):
+            print(f"{path.relative_to(ROOT)}:{line}: {word}; begin with a verb")
             count += 1
     return count
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.english import HOUSE, RULES, found, lesson, sentences
+from tests.english import HOUSE, RULES, found, lesson, sentences, without_a_verb
 
 OLD = """One sweep fewer. | Mend this, then check again. | It adds in each turn. | in turns, in one process
 a key behind the end of the row | one key less | it belongs into the loop | Which share of K is read?
@@ -46,3 +46,9 @@ def test_of_a_module_only_its_sentences_are_looked_at() -> None:
         (1, "sweep", "pass"),
         (4, "mend", "fix"),
     ]
+
+
+def test_a_function_begins_with_a_verb_and_a_property_need_not() -> None:
+    source = 'def a() -> None:\n    """What is so."""\n\n@property\ndef b() -> None:\n    """What is so."""\n'
+    assert list(without_a_verb(source)) == [(2, "What")]
+    assert not list(without_a_verb(source.replace("What", "Return what")))

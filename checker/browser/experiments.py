@@ -45,7 +45,7 @@ def shown(code: str, cells: Sequence[str], host: Host) -> str:
 
 @contextmanager
 def _notebook(run: Any) -> Iterator[None]:
-    """What cells import instead of the notebook's module."""
+    """Yield what cells import instead of the notebook's module."""
     here = ModuleType(_NOTEBOOK)
     here.__dict__["run"] = run
     before = sys.modules.get(_NOTEBOOK)

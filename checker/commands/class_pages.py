@@ -79,7 +79,7 @@ def _of_class(course: Settings, names: bool, file: Path) -> None:
 
 
 def _seen(works: Sequence[Work], folder: Path) -> list[Seen]:
-    """What is known of each, read on all cores. Raises KeyProblem."""
+    """Return what is known of each, read on all cores. Raises KeyProblem."""
     every = [Seen()] * len(works)
     with Progress(transient=True) as bar, local() as crew:
         task = bar.add_task("reading", total=len(works))
@@ -148,7 +148,7 @@ def viva(puzzle: str, folder: Path, students: tuple[str, ...], file: Path | None
 
 
 def _accepted(screen: Console, puzzle_id: str, course: Settings, students: Sequence[str]) -> list[Own]:
-    """Who is accepted, of those that are wanted; the others are named. Raises Misuse if nobody is."""
+    """Return who is accepted, of those that are wanted; the others are named. Raises Misuse if nobody is."""
     works = [one for one in collected(course.folder, course.puzzles) if one.puzzle == puzzle_id]
     if strange := sorted(set(students) - {one.student for one in works}):
         raise Misuse(f"Nothing was handed in for puzzle {puzzle_id} by {_some(strange)}.")

@@ -180,7 +180,7 @@ def main() -> NoReturn:
 
 
 def _shows(stream: io.TextIOBase | Any) -> bool:
-    """Whether a stream has the signs of all languages: Linux's own console has no font for them."""
+    """Return whether a stream has the signs of all languages: Linux's own console has no font for them."""
     try:
         "中".encode(stream.encoding or "utf-8")
     except (UnicodeEncodeError, LookupError):
@@ -200,7 +200,7 @@ def _leave(status: ExitStatus) -> NoReturn:
 
 
 def _asked_json(arguments: list[str]) -> str | None:
-    """Where JSON was asked for in a command line that could not be parsed."""
+    """Return where JSON was asked for in a command line that could not be parsed."""
     for position, word in enumerate(arguments):
         if word == "--json" and position + 1 < len(arguments):
             return arguments[position + 1]

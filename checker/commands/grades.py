@@ -73,7 +73,7 @@ def _export(path: Path, platform: Platform) -> Sheet:
 
 
 def _report(made: Filled, platform: Platform, roster: str) -> Iterator[str]:
-    """What was done, and what somebody has to look at."""
+    """Print what was done, and what somebody has to look at."""
     for one in made.columns:
         where = "in a new column" if one.new else f"in the column {_names([one.heading])}"
         points = f" They are out of {number(one.possible)}; {platform.name} says {_names([one.there])}!"

@@ -78,5 +78,5 @@ def _for_make(path: str) -> str:
 
 
 def _is_foreign(path: Path) -> bool:
-    """Whether it is more than what an environment, an editor or `hint` leaves in a folder that is going to be ours."""
+    """Return whether it is more than what an environment, an editor or `hint` leaves in a folder of ours to be."""
     return not path.name.startswith(".") and path.name != "progress.txt"

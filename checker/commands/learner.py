@@ -335,6 +335,6 @@ def _told(console: Console, story: str) -> None:
 
 
 def _remark(sentence: str) -> None:
-    """What there is to say about progress.txt, if anything."""
+    """Print what there is to say about progress.txt, if anything."""
     if sentence:
         screen.echo(sentence, err=True)

@@ -58,7 +58,7 @@ def end(verdict: Verdict, sentence: str = "") -> NoReturn:
 
 
 def can_draw() -> bool:
-    """Whether matplotlib is there, after installing it if `make` has said how."""
+    """Return whether matplotlib is there, after installing it if `make` has said how."""
     if find_spec("matplotlib") is None and (command := os.environ.get(INSTALL)):
         sys.stdout.flush()
         subprocess.run(command, shell=True, check=False)

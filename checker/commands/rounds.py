@@ -161,7 +161,7 @@ def _named(assignment: str | None, course: settings.Settings) -> str:
 
 
 def _told(assignment: str, made: Round, *, released: bool) -> Iterator[str]:
-    """What came of a round, in lines; last who needs a human."""
+    """Return what came of a round, in lines; last who needs a human."""
     if made.graded:
         mean = statistics.fmean(made.graded.values())
         fresh = f", {len(made.new)} of them now" if made.new else ", none of them now"

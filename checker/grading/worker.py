@@ -56,7 +56,7 @@ class Call:
 
 
 def dask_setup(worker: object) -> None:
-    """What Dask calls in a worker that the grader has started: Ctrl-C is the grader's to answer."""
+    """Set up a worker, as Dask calls it, that the grader has started: Ctrl-C is the grader's to answer."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 

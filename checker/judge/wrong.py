@@ -24,7 +24,7 @@ MOST_EXAMPLES = 5
 
 
 class Stored(NamedTuple):
-    """Who stored an element last."""
+    """Return who stored an element last."""
 
     program: int
     line: int
@@ -147,7 +147,7 @@ def _differs(result: LaunchResult, name: str) -> npt.NDArray[np.bool_]:
 
 
 def _stored(result: LaunchResult, tensor: int, wrong: npt.NDArray[np.bool_]) -> Stored | None:
-    """Who stored the first wrong element of a tensor last."""
+    """Return who stored the first wrong element of a tensor last."""
     log = result.log
     touched = np.flatnonzero(log.elements == int(np.argmax(wrong)))
     records = np.searchsorted(np.cumsum(log.distinct), touched, side="right")

@@ -231,7 +231,7 @@ class Watcher:
         return path in self.ended and now - self.ended[path] < ECHO and not self._differs(path)
 
     def _advise(self, verdict: Verdict) -> None:
-        """What to do after success; the report has just said which file comes next."""
+        """Say what to do after success; the report has just said which file comes next."""
         if verdict.upcoming and self.only is None:
             say(self.console, "Open it; it is checked when you save it. Ctrl-C ends this.")
         elif verdict.upcoming and self.keys:

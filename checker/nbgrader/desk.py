@@ -155,7 +155,7 @@ class Desk:
             return [row for row in grades.export(book) if row["assignment"] == self.assignment]
 
     def handed_in(self) -> list[str]:
-        """Who has a folder in `submitted/`."""
+        """Return who has a folder in `submitted/`."""
         folders = sorted(Grades(parent=self.app).folders(self.assignment))
         for name in filter(is_odd, folders):
             sentence = f"submitted/{one_line(name)} was left out: that cannot be a student's name"

@@ -76,7 +76,7 @@ class Grades(ExportPlugin):
                     }
 
     def handed_in(self, assignment: str) -> Iterator[str]:
-        """Who has a folder in `submitted/` for an assignment; nobody whose name is none."""
+        """Return who has a folder in `submitted/` for an assignment; nobody whose name is none."""
         return (name for name in self.folders(assignment) if not is_odd(name))
 
     def folders(self, assignment: str) -> Iterator[str]:

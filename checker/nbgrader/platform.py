@@ -102,11 +102,11 @@ class Platform(ABC):
 
     @abstractmethod
     def titles(self, heading: str, whole: bool) -> tuple[str, ...]:
-        """What a column's assignment may be called; nothing if it takes no grades. `whole`: a whole name is sought."""
+        """Return what a column's assignment may be called; nothing if it takes no grades. `whole`: whole names only."""
 
     @abstractmethod
     def end(self, header: Sequence[str]) -> int:
-        """Where new columns belong: before those that are read-only."""
+        """Return where new columns belong: before those that are read-only."""
 
 
 Named = Callable[[str], bool]

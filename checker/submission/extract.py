@@ -262,7 +262,7 @@ def _twice(name: str, found: list[ast.FunctionDef]) -> NotASubmission:
 
 
 def _insist_on_same_code(source: str, functions: dict[str, ast.FunctionDef], language: Language) -> None:
-    """What runs must be what is linted: the kept lines, read again, give the same syntax trees."""
+    """Insist that what runs is what is linted: the kept lines, read again, give the same syntax trees."""
     dump = partial(ast.dump, include_attributes=True)
     try:
         again = {node.name: node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)}

@@ -40,7 +40,7 @@ class Names(ABC):
 
     @abstractmethod
     def value(self, name: str) -> Problem | None:
-        """What is wrong with a name that stands alone, where a value is wanted."""
+        """Return what is wrong with a name that stands alone, where a value is wanted."""
 
     def function(self, name: str) -> Problem | None:
         """Return what is wrong with calling a name, or with combining with it."""

@@ -67,7 +67,7 @@ class Walk(ABC):
 
     @abstractmethod
     def _may_annotate(self, node: ast.expr) -> bool:
-        """Whether a variable may have this annotation."""
+        """Return whether a variable may have this annotation."""
 
     @abstractmethod
     def _default(self, node: ast.expr) -> None:

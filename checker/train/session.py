@@ -116,7 +116,7 @@ def _timed(training: Training, names: Mapping[str, Any], submission: Submission,
 
 @contextmanager
 def _progress(screen: Console, size: Size) -> Iterator[Callable[[int, dict[str, tuple[float, float]]], None]]:
-    """What is to be called after each step: moves a bar on a terminal, and writes a line now and then elsewhere."""
+    """Yield what is to be called after each step: moves a bar on a terminal, else writes a line now and then."""
     columns = (MofNCompleteColumn(), BarColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
     spent = 0.0
     moves = screen.file.isatty() and not screen.is_dumb_terminal  # rich takes FORCE_COLOR, too, for a terminal
@@ -137,7 +137,7 @@ def _progress(screen: Console, size: Size) -> Iterator[Callable[[int, dict[str, 
 
 
 def show(screen: Console, training: Training) -> None:
-    """What the model wrote before and after, and what it came to."""
+    """Print what the model wrote before and after, and what it came to."""
     for title, text in (("before", training.before), ("after", training.after)):
         if text:
             screen.print(f"\nWhat the model writes {title} training:\n{indent(text.strip(), '    ')}", soft_wrap=True)

@@ -22,7 +22,7 @@ TF32_BITS = 13  # of fp32 that TF32 does not have
 
 
 def _of_conditions(result: Any, left: Any, right: Any, operation: Any) -> None:
-    """What comes of a comparison is one bit, not a number of what was compared: a block made of it is a mask."""
+    """Make what comes of a comparison one bit, not a number of what was compared: a block made of it is a mask."""
     if result.data.dtype == np.bool_:
         result.dtype = tl.int1
 

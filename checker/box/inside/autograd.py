@@ -73,7 +73,7 @@ def prepare() -> None:
 
 
 def rehearse() -> None:
-    """What takes long only the first time: of PyTorch nothing, of the interpreter what it does for other kernels."""
+    """Do what takes long only the first time: of PyTorch nothing, of the interpreter what it does for other kernels."""
     child.rehearse()
 
 

@@ -14,12 +14,12 @@ from checker.box.protocol.device import Device
 
 
 def prepare() -> None:
-    """What takes long and is the same for all submissions."""
+    """Do what takes long and is the same for all submissions."""
     _device().prepare()
 
 
 def rehearse() -> None:
-    """What takes long only the first time: Triton and Python remember what they have seen of types and of code."""
+    """Do what takes long only the first time: Triton and Python remember what they have seen of types and of code."""
     from checker.box.inside import rehearsal
 
     path = rehearsal.__file__

@@ -17,7 +17,7 @@ def end_with_parent(parent: int = 0) -> None:
 
 
 def adopt_strays() -> None:
-    """What a child leaves behind becomes a child of this process, and does not get away."""
+    """Make what a child leaves behind a child of this process, so that it does not get away."""
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 

@@ -24,7 +24,7 @@ ASSEMBLER_SECONDS = 20
 
 
 def prepare() -> None:
-    """What takes long and is the same for all submissions."""
+    """Do what takes long and is the same for all submissions."""
     import triton  # noqa: F401  (once, before the forks)
 
     with contextlib.suppress(RuntimeError):  # there is none: who compiles for it will be told
@@ -32,7 +32,7 @@ def prepare() -> None:
 
 
 def rehearse() -> None:
-    """What takes long only the first time. Before one submission that is no gain; before many it is."""
+    """Do what takes long only the first time. Before one submission that is no gain; before many it is."""
     from checker.box.inside import rehearsal
 
     lowered(rehearsal.kernel, rehearsal.JOB)

@@ -74,7 +74,7 @@ class Launcher:
         return np.arange(programs)
 
     def _done(self, memory: Memory, given: Mapping[str, torch.Tensor]) -> None:
-        """What is noted of a launch that ran to its end; `given`: its tensors by parameter."""
+        """Note what a launch did that ran to its end; `given`: its tensors by parameter."""
 
     def _launch(self, grid: Any, given: tuple[Any, ...], named: dict[str, Any]) -> None:
         options = {name: value for name, value in named.items() if name in OPTIONS - self.signature.parameters.keys()}
