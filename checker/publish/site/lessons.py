@@ -31,12 +31,12 @@ PATIENCE = 200  # seconds in which a worker may do one launch, or draw, on howev
 WORDS = {
     ENGLISH: {
         "in this cell or, to check in a terminal, in `puzzles/w1_vector_add.py`": "in the editor",
-        "`run` needs a notebook, in this lesson and in all others: in a terminal, read the answers.": "",
+        "In every lesson, `run` needs a notebook: in a terminal, read the answers.": "",
         "Write a guess in place of each `...`.": "Type your guesses at *Predict*, below your kernel.",
     },
     CHINESE: {
         "：可以写在这个单元格里，要在终端里检查，就写在 `puzzles/w1_vector_add.py` 里": "",
-        "`run` 只能在 notebook 里用，这一课和其他课都是如此：在终端里学，就直接看答案。": "",
+        "每一课里，`run` 都只能在 notebook 里用：在终端里学，就直接看答案。": "",
         "把每个 `...` 换成你的猜测。": "在 kernel 下方的“预测”里写下猜测。",
     },
 }
