@@ -102,7 +102,7 @@ class Server:
 
 @dataclass(frozen=True)
 class Host:
-    """Where submissions run: by default in processes next to the checker's. Use as a context manager, or `close` it."""
+    """A place where submissions run, by default processes next to the checker's. A context manager, or `close` it."""
 
     cage: Cage | None = None  # around these processes, in grading
     kept: bool = False  # servers serve one request after another, for those who check many

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from checker.course import targets
 from checker.course.ladder import id_of
 from checker.course.status import Misuse
 
@@ -28,6 +29,17 @@ def _asked_for(context: click.Context, parameter: click.Parameter, puzzle: str |
 # The ID of the puzzle that a verb is asked for; without one there is a sentence.
 of_puzzle = click.argument("puzzle", required=False, metavar="PUZZLE", callback=_asked_for)
 of_course = click.option("--course", "folder", default="course", show_default=True, type=PATH, help="The course.")
+
+
+no_compile = click.option("--no-compile", is_flag=True, help="Do not compile for any GPU.")
+as_json = click.option(
+    "--json", "json_path", metavar="PATH|-", help="Also write the verdict as JSON; `-`: to standard output."
+)
+
+
+def of_targets(help: str) -> Option:
+    """Return `--targets`: the GPUs that kernels are compiled for, with commas between them."""
+    return click.option("--targets", "targets_", default=",".join(targets.DEFAULT), show_default=True, help=help)
 
 
 def of_file(does: str) -> Option:

@@ -14,7 +14,7 @@ from checker.box.host import Host
 from checker.box.parent import gpu_missing
 from checker.check import Terms
 from checker.check.lent import AnotherFirst
-from checker.commands.arguments import of_file
+from checker.commands.arguments import as_json, no_compile, of_file, of_targets
 from checker.commands.output import write
 from checker.commands.problems import as_misuse
 from checker.course import targets
@@ -45,16 +45,10 @@ _SERIOUSNESS = [
 @click.option(
     "--unsafe-no-sandbox", "unsafe", is_flag=True, help="With --key: run without a cage, and mark the result."
 )
-@click.option(
-    "--targets",
-    "targets_",
-    default=",".join(targets.DEFAULT),
-    show_default=True,
-    help=f"GPUs that a right kernel must compile for, separated by commas; `all`: {', '.join(targets.ALL)}.",
-)
-@click.option("--no-compile", is_flag=True, help="Do not compile for any GPU.")
+@of_targets(f"GPUs that a right kernel must compile for, separated by commas; `all`: {', '.join(targets.ALL)}.")
+@no_compile
 @click.option("--full", is_flag=True, help="Show all findings and properties, and all that there is to say of them.")
-@click.option("--json", "json_path", metavar="PATH|-", help="Also write the verdict as JSON; `-`: to standard output.")
+@as_json
 def check(
     puzzle: str | None,
     file: Path | None,

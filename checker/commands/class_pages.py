@@ -166,7 +166,7 @@ def _accepted(screen: Console, puzzle_id: str, course: Settings, students: Seque
 def _asked(
     screen: Console, class_: Sequence[Own], course: Settings, jobs: int
 ) -> tuple[Mapping[str, tuple[Question, ...]], list[Own]]:
-    """The questions on each kernel, by its identity, and who has none because the judge failed."""
+    """Return the questions on each kernel, by its identity, and who has none because the judge failed."""
     distinct = list({one.identity: one for one in reversed(class_)}.values())
     say(
         screen, f"{len(class_)} accepted, {len(distinct)} different kernels; at most {MOST} changes of each are judged."

@@ -36,11 +36,11 @@ class Verbs(click.Group):
     """Each verb is a function of its name, in a file next to this one that is imported when it is needed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """All verbs; those that are missing here are not shown."""
+        """Return all verbs; those that are missing here are not shown."""
         return sorted(FILE_OF)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        """A verb; one that has not all it needs says so when it is called."""
+        """Return a verb; one that has not all it needs says so when it is called."""
         name = ALIASES.get(name, name)
         if name not in FILE_OF:
             return None
@@ -53,7 +53,7 @@ class Verbs(click.Group):
 
 
 def _translated(command: click.Command) -> click.Command:
-    """A command whose help is in the language that is spoken."""
+    """Return a command whose help is in the language that is spoken."""
     if spoken() == ENGLISH:
         return command
     from checker.report.said import said

@@ -108,7 +108,7 @@ def grade_all(
 
 
 def _left_out(works: Iterable[Work]) -> Iterator[str]:
-    """A sentence for each puzzle that the course does not have, but somebody has handed in."""
+    """Yield a sentence for each puzzle that the course does not have, but somebody has handed in."""
     paths: dict[str, list[Path]] = defaultdict(list)
     for work in works:
         paths[work.puzzle] += work.paths

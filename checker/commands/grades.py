@@ -55,7 +55,7 @@ def grades(roster: Path, lms: str, folder: Path, file: Path | None) -> None:
 
 
 def _export(path: Path, platform: Platform) -> Sheet:
-    """The platform's export. Raises Misuse."""
+    """Return the platform's export. Raises Misuse."""
     try:
         sheet = read(path.read_bytes(), platform.delimiters, lambda header: not platform.lacks(header))
     except OSError as error:

@@ -73,7 +73,7 @@ def init(folder: Path) -> None:
 
 
 def _for_make(path: str) -> str:
-    """A path as a makefile has it."""
+    """Return a path as a makefile has it."""
     return path.replace("$", "$$").replace("#", "\\#")
 
 

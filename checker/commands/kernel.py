@@ -17,7 +17,7 @@ from rich.padding import Padding
 
 from checker import catalog
 from checker.check import Terms
-from checker.commands.arguments import PATH, into_folder, of_file, of_puzzle
+from checker.commands.arguments import PATH, into_folder, of_file, of_puzzle, of_targets
 from checker.commands.output import can_draw, end
 from checker.commands.problems import as_misuse
 from checker.compiled.listing import STAGES
@@ -75,20 +75,14 @@ def bench(puzzle: str, file: Path | None, every: bool, predict: bool, into: Path
 @of_puzzle
 @of_file("Compile")
 @click.option("--before", type=PATH, help="Show this file's numbers next to yours: an older version.")
-@click.option(
-    "--targets",
-    "wanted",
-    default=",".join(targets.DEFAULT),
-    show_default=True,
-    help=f"GPUs to compile for, separated by commas: {', '.join(targets.KNOWN)}.",
-)
+@of_targets(f"GPUs to compile for, separated by commas: {', '.join(targets.KNOWN)}.")
 @click.option("--size", default="", help="Compile for the timed size that has these words in its name.")
 @click.option("--launch", default="", help="Change the launch, such as `Br=128 num_warps=8`.")
 @click.option(
     "--stage", type=click.Choice([*STAGES]), help="Print this text of the compiler, with your lines next to it."
 )
 def compiled(
-    puzzle: str, file: Path | None, before: Path | None, wanted: str, size: str, launch: str, stage: str | None
+    puzzle: str, file: Path | None, before: Path | None, targets_: str, size: str, launch: str, stage: str | None
 ) -> NoReturn:
     """Show what the compiler made of a puzzle's kernels, line by line, and what in them is known to cost time.
 
@@ -104,11 +98,11 @@ def compiled(
         found = None
     else:
         if stage:
-            found = command.listed(about, submission, wanted, size, launch, stage)
+            found = command.listed(about, submission, targets_, size, launch, stage)
         else:
             with console(stderr=True).status("compiling"):
                 older = None if before is None else _older(before, about)
-                found = command.shown(about, submission, older, wanted, size, launch)
+                found = command.shown(about, submission, older, targets_, size, launch)
     if found is None:  # a check says why
         end(outcome_of(puzzle, path, Terms(targets=())).verdict)
     screen = console()
@@ -119,7 +113,7 @@ def compiled(
 
 @as_misuse(Unreadable)
 def _older(path: Path, puzzle: Puzzle) -> Submission:
-    """The version to compare with."""
+    """Return the version to compare with."""
     return newest(path, puzzle.kernels)
 
 
@@ -198,7 +192,7 @@ def show_indented(screen: Console, lines: Iterable[str]) -> None:
 
 
 def _own(puzzle_id: str) -> Path:
-    """The learner's own file, as it can be typed here."""
+    """Return the learner's own file, as it can be typed here."""
     return Path(shown(spoken_script(puzzle_id)))
 
 

@@ -183,16 +183,22 @@ def solution(puzzle: str, force: bool) -> None:
 
 
 def _print(console: Console, code: str, walk_through: str) -> None:
-    """For a terminal, in its colours, and without boxes and backgrounds."""
-    from rich.markdown import Markdown  # takes its time to import, as Syntax does
+    """Print code and its walk-through for a terminal, in its colours, and without boxes and backgrounds."""
     from rich.syntax import Syntax
-    from rich.theme import Theme
 
     console.print(Syntax(code, "python", theme=COLOURS, background_color="default", word_wrap=True))
     if walk_through:
-        with console.use_theme(Theme({"markdown.code": "bold", "markdown.h1": "bold", "markdown.h2": "bold"})):
-            console.print(Markdown(walk_through, code_theme=COLOURS, hyperlinks=False))
-        console.print()
+        _told(console, walk_through)
+
+
+def _told(console: Console, markdown: str) -> None:
+    """Print Markdown, and an empty line below it."""
+    from rich.markdown import Markdown  # takes its time to import, as Syntax does
+    from rich.theme import Theme
+
+    with console.use_theme(Theme({"markdown.code": "bold", "markdown.h1": "bold", "markdown.h2": "bold"})):
+        console.print(Markdown(markdown, code_theme=COLOURS, hyperlinks=False))
+    console.print()
 
 
 @click.command(hidden=not HAS_SOLUTIONS)
@@ -313,8 +319,8 @@ def _fixed(console: Console, one: Bug) -> ExitStatus:
         return ExitStatus.REFUSED
     console.print(f"✓ fixed: bug {one.number} of {one.total}", style="bold green")
     if one.story:
-        _told(console, in_language(one.story))
-        console.print()
+        story = re.sub(r"^## \w+: ", "## ", in_language(one.story), flags=re.MULTILINE)  # the kernel's name
+        _told(console, story)
         if one.number < one.total:
             screen.say(console, "Next:", f"make bug MUSEUM={one.number + 1}")
         return ExitStatus.ACCEPTED
@@ -325,13 +331,6 @@ def _fixed(console: Console, one: Bug) -> ExitStatus:
     if one.number < one.total:
         screen.say(console, "Next:", f"make bug PUZZLE={one.puzzle}")
     return ExitStatus.ACCEPTED
-
-
-def _told(console: Console, story: str) -> None:
-    """Print a section of Markdown, without the name of its kernel in the heading."""
-    from rich.markdown import Markdown
-
-    console.print(Markdown(re.sub(r"^## \w+: ", "## ", story, flags=re.MULTILINE), hyperlinks=False))
 
 
 def _remark(sentence: str) -> None:

@@ -148,7 +148,7 @@ def _alone(records: Path) -> Iterator[None]:
 
 
 def _named(assignment: str | None, course: settings.Settings) -> str:
-    """The assignment that is meant, by its name or by a puzzle's ID. Raises Misuse."""
+    """Return the assignment that is meant, by its name or by a puzzle's ID. Raises Misuse."""
     stems = ladder.stems()
     known = [stems[puzzle_id] for puzzle_id in course.puzzles]
     others = [path.parent.name for path in sorted(course.folder.glob("source/*/*.ipynb"))]

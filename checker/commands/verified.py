@@ -16,7 +16,7 @@ from checker.course.status import ExitStatus
 
 @dataclass(frozen=True)
 class Verified:
-    """What the checker says of a function."""
+    """The verdict on a function, for tests of its author's."""
 
     status: int  # 0 right, 1 wrong, 2 misused, 3 the checker failed, 4 nothing could be judged
     verdict: dict[str, Any]  # as `--json` writes it

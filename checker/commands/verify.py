@@ -10,6 +10,7 @@ import click
 
 from checker.check import Terms
 from checker.check.own import own
+from checker.commands.arguments import PATH, as_json, no_compile, of_targets
 from checker.commands.output import write
 from checker.commands.problems import as_misuse
 from checker.course import targets
@@ -18,8 +19,6 @@ from checker.course.status import Misuse
 from checker.learner.practice import fault, misused
 from checker.submission.read import Unreadable, from_file
 from checker.submission.whole import options_in
-
-PATH = click.Path(path_type=Path)
 
 
 class Several(click.ParamType):  # type: ignore[type-arg]  # which older versions of click do not have
@@ -31,7 +30,7 @@ class Several(click.ParamType):  # type: ignore[type-arg]  # which older version
         self.known = known
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[Any, ...]:
-        """The words or the numbers."""
+        """Return the words or the numbers."""
         words = tuple(word.strip() for word in str(value).split(","))
         for word in words:
             if self.known and word not in self.known:
@@ -54,15 +53,9 @@ class Several(click.ParamType):  # type: ignore[type-arg]  # which older version
 @click.option("--dense", is_flag=True, help="Inputs are contiguous.")
 @click.option("--causal", is_flag=True, help="It is always causal.")
 @click.option("--kv-heads", is_flag=True, help="K and V may have fewer heads than Q.")
-@click.option(
-    "--targets",
-    "targets_",
-    default=",".join(targets.DEFAULT),
-    show_default=True,
-    help=f"GPUs that it must compile for, separated by commas; `all`: {', '.join(targets.ALL)}.",
-)
-@click.option("--no-compile", is_flag=True, help="Do not compile for any GPU.")
-@click.option("--json", "json_path", metavar="PATH|-", help="Also write the verdict as JSON; `-`: to standard output.")
+@of_targets(f"GPUs that it must compile for, separated by commas; `all`: {', '.join(targets.ALL)}.")
+@no_compile
+@as_json
 @click.pass_context
 def verify(context: click.Context, /, file: Path | None, **options: Any) -> NoReturn:
     """Check a softmax or an attention with a signature of its own. The file runs as it is, on this machine.
@@ -93,7 +86,7 @@ def verify(context: click.Context, /, file: Path | None, **options: Any) -> NoRe
 
 
 def _in_file(context: click.Context, text: str) -> dict[str, Any]:
-    """Options that stand in the first line of a file. Raises Misuse."""
+    """Return the options that stand in the first line of a file. Raises Misuse."""
     try:
         made = context.command.make_context("verify", ["file", *options_in(text)])
     except click.ClickException as error:

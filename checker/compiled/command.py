@@ -1,4 +1,4 @@
-"""What `compiled` does once a submission has been read: compile it next to the solution, and say what became of it."""
+"""The work of `compiled` once a submission has been read: compile it and the solution, and say what became of both."""
 
 from __future__ import annotations
 

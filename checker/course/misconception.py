@@ -80,7 +80,7 @@ class Reaches:
 
 @dataclass(frozen=True)
 class Raises:
-    """What Triton says of the kernel: `message` is found in it; `at`: of such a line."""
+    """An error of Triton's: `message` is found in its text; `at`: it is about such a line."""
 
     message: re.Pattern[str]
     at: Line | None = None

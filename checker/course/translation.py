@@ -1,4 +1,4 @@
-"""What the course says, in another language: text next to the English that it was made from.
+"""Texts of the course in another language, next to the English that they were made from.
 
     checker/catalog/softmax/mistakes.zh.md      words of ideas, findings and refusals, entry by entry
 

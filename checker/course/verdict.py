@@ -217,7 +217,7 @@ class Traffic:
 
 @dataclass(frozen=True)
 class Held:
-    """What a PyTorch function held and computed in one call, in numbers: against its bound, and plain attention."""
+    """The memory and the products of one call of a PyTorch function, against its bound and plain attention."""
 
     kernel: str
     case: str

@@ -1,4 +1,4 @@
-"""What commands write into `course.toml`, an extension and a time of handing out: what else is there stays."""
+"""Changes that commands make in `course.toml`: an extension, and a time of handing out. All else there stays."""
 
 from __future__ import annotations
 

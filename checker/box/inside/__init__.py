@@ -1,4 +1,4 @@
-"""What runs behind the wall, next to the submission.
+"""The side of the sandbox on which the submission runs.
 
 It imports `protocol`, NumPy and Triton; for programs that are PyTorch, torch.
 """
