@@ -10,13 +10,13 @@ from pathlib import Path
 
 from benchmarks.setting import setting
 from checker import catalog
-from checker.box.compiling import Compiled, Compiler
-from checker.box.parent import Limits
 from checker.check import program_of
 from checker.course import places
 from checker.course.ladder import LADDER
 from checker.course.targets import KNOWN
 from checker.judge.compiled import jobs
+from checker.sandbox.compiling import Compiled, Compiler
+from checker.sandbox.parent import Limits
 from checker.submission.read import from_file
 
 PAGE = Path(__file__).parent / "results" / "cards.md"

@@ -1,12 +1,12 @@
 """The judge of the course: how a kernel becomes a verdict, room by room.
 
-    submission ──▶ submission/ ──▶ box/ ──▶ judge/ ──▶ Verdict ──▶ report/
+    submission ──▶ submission/ ──▶ sandbox/ ──▶ judge/ ──▶ Verdict ──▶ report/
 
 `course/`      what a puzzle, a case and a verdict are; their order, the format of a lesson, where files lie
 `submission/`  text to program: the kernels that a puzzle asks for, extracted and linted; nothing is executed
-`box/`         runs their launches on Triton's interpreter or on a GPU, or calls functions of PyTorch, in another
+`sandbox/`         runs their launches on Triton's interpreter or on a GPU, or calls functions of PyTorch, in another
                process behind a wall, and gives back output buffers and a log of every access, or of what lives at
-               once; `box/inside/` is all of ours that is visible there
+               once; `sandbox/inside/` is all of ours that is visible there
 `catalog/`     a module for each puzzle: cases, float64 references with error bounds, traffic, and known misconceptions
 `judge/`       compares what came back with what is right, and names the mistake; it runs nothing
 `check`        the road itself: `check(puzzle, submission)` walks through the rooms above

@@ -219,10 +219,10 @@ run(online_softmax_kernel, x_ptr=x, y_ptr=y, x_row_stride=7, y_row_stride=7, n_c
 # %% [markdown]
 # ## What to notice afterwards
 #
-# **Merging.** The pairs $(m, l)$ of two sets of columns merge by the same rule,
-# $(m_1, l_1) \oplus (m_2, l_2) = (m,\; l_1 e^{m_1 - m} + l_2 e^{m_2 - m})$ with $m = \max(m_1, m_2)$. In any order and
-# grouping, the result is the maximum of all and the sum relative to it. So the operation is associative and
-# commutative: you may cut a row anywhere, and combine the pieces in any order. Attention will use this freedom.
+# **Merging.** The pairs of two sets of columns merge by the same rule: $(m_1, l_1) \oplus (m_2, l_2) = (m, l)$ with
+# $m = \max(m_1, m_2)$ and $l = l_1 e^{m_1 - m} + l_2 e^{m_2 - m}$. In any order and grouping, the result is the maximum
+# of all and the sum relative to it. So the operation is associative and commutative: you may cut a row anywhere, and
+# combine the pieces in any order. Attention will use this freedom.
 #
 # ![Two drawings of four leaves, the pairs (3, 1.14), (5, 1.05), (4, 1.02) and (5, 1.02) of the blocks 1 3, 2 5, 4 0 and 5 1. On the left they are merged one after the other: (5, 1.20), (5, 1.58), (5, 2.60). On the right as a tree: (5, 1.20) and (5, 1.39), then (5, 2.60). The root is the same.](../docs/figures/merge_tree.svg)
 #

@@ -1,4 +1,4 @@
-"""What the tests share: the solutions, tools, cages and boxes, and ways to check a kernel."""
+"""What the tests share: the solutions, tools, cages and sandboxes, and ways to check a kernel."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ import click
 import pytest
 from hypothesis import settings
 
-from checker.box.cage.cage import Cage, NoCage, claim
-from checker.box.cage.slots import FIRST_USER, SLOTS
-from checker.box.host import Host
-from checker.check import Terms, check
+from checker.check import Conditions, check
 from checker.course import ladder, places
 from checker.course.verdict import Verdict
+from checker.sandbox.cage.cage import Cage, NoCage, claim
+from checker.sandbox.cage.slots import FIRST_USER, SLOTS
+from checker.sandbox.host import Host
 from checker.submission.read import from_cells, from_file
 from tests import slices
 from tests.kernels import Kernel
@@ -52,7 +52,7 @@ for _name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "VENV"):
     os.environ.pop(_name, None)
 SOLUTIONS = [places.solution(puzzle_id) for puzzle_id in ladder.RUNGS]
 SOLUTION = places.solution("p1").read_text()
-LENT = {needed: from_file(places.solution(needed)) for rung in ladder.LADDER for needed in rung.launches}
+LINKED = {needed: from_file(places.solution(needed)) for rung in ladder.LADDER for needed in rung.launches}
 STEMS_OF_KERNELS = {rung.id: rung.stem for rung in ladder.RUNGS.values() if not rung.pytorch}  # of PyTorch, no kernel
 
 
@@ -126,8 +126,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.skip(f"{', '.join(drafts)} is a draft, and may lack it: make puzzle")
 
 
-def boxed_processes(folder: Path) -> list[str]:
-    """Command lines of processes that live in a box below `folder`."""
+def sandboxed_processes(folder: Path) -> list[str]:
+    """Command lines of processes that live in a sandbox below `folder`."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -141,7 +141,7 @@ def boxed_processes(folder: Path) -> list[str]:
 
 @contextlib.contextmanager
 def killing(base: int, runner: bool) -> Iterator[None]:
-    """Meanwhile kill a child of the box, or one of its runners, once there is one."""
+    """Meanwhile kill a child of the sandbox, or one of its runners, once there is one."""
 
     def kill() -> None:
         while not over.wait(0.01):
@@ -162,14 +162,14 @@ def killing(base: int, runner: bool) -> Iterator[None]:
 
 
 @pytest.fixture
-def box_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def sandbox_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Boxes of this test keep their folders here. Afterwards nothing may be left, in it or running."""
-    folder = tmp_path / "boxes"
+    folder = tmp_path / "sandboxes"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     yield folder
     assert list(folder.iterdir()) == []
-    assert boxed_processes(folder) == []
+    assert sandboxed_processes(folder) == []
 
 
 @pytest.fixture(scope="session")
@@ -187,20 +187,20 @@ def kept(cage: Cage) -> Iterator[Host]:
 
 
 @cache
-def quick_terms() -> Terms:
-    """The terms of practice, with servers that this process keeps: a check takes half the time.
+def quick_conditions() -> Conditions:
+    """The conditions of practice, with servers that this process keeps: a check takes half the time.
 
     `test_host` shows that a verdict does not depend on that.
     """
     host = Host(kept=True)
     atexit.register(host.close)
-    return Terms(host=host, lent=LENT)
+    return Conditions(host=host, linked=LINKED)
 
 
 @pytest.fixture(scope="session")
-def quick() -> Terms:
-    """Terms under which a check takes little time."""
-    return quick_terms()
+def quick() -> Conditions:
+    """Conditions under which a check takes little time."""
+    return quick_conditions()
 
 
 def caged_processes() -> list[str]:
@@ -225,7 +225,7 @@ def is_idle_server(process: Path) -> bool:
 
     What a server forks bears the same name; but its parent is the server.
     """
-    if b"checker.box.inside.harness" not in (process / "cmdline").read_bytes():
+    if b"checker.sandbox.inside.harness" not in (process / "cmdline").read_bytes():
         return False
     if is_bubblewrap(process):
         return True
@@ -248,7 +248,7 @@ def held_by_others(user: int) -> bool:
 
 
 @pytest.fixture
-def nothing_left(box_folder: Path) -> Iterator[None]:
+def nothing_left(sandbox_folder: Path) -> Iterator[None]:
     """After the test there is no process, mount or file that was not there before."""
     mounts = Path("/proc/self/mountinfo").read_text()
     yield
@@ -324,11 +324,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def check_text() -> Callable[..., Verdict]:
     """Check a text, or a change of the solution: `check_text(old="…", new="…")`."""
 
-    def run(text: str | None = None, *, old: str = "", new: str = "", terms: Terms | None = None) -> Verdict:
+    def run(text: str | None = None, *, old: str = "", new: str = "", conditions: Conditions | None = None) -> Verdict:
         if text is None:
             assert old in SOLUTION
             text = SOLUTION.replace(old, new)
-        return check("p1", from_cells([("code", text)], "kernel.py", numbered=False), terms or quick_terms()).verdict
+        return check(
+            "p1", from_cells([("code", text)], "kernel.py", numbered=False), conditions or quick_conditions()
+        ).verdict
 
     return run
 
@@ -362,30 +364,30 @@ def without_pytorch(tmp_path_factory: pytest.TempPathFactory) -> Started:
     return start
 
 
-def check_path(path: Path, terms: Terms | None = None) -> Verdict:
+def check_path(path: Path, conditions: Conditions | None = None) -> Verdict:
     """Check a kernel file."""
-    return check(puzzle_of(path), from_file(path), lending(terms)).verdict
+    return check(puzzle_of(path), from_file(path), lending(conditions)).verdict
 
 
-def lending(terms: Terms | None = None) -> Terms:
-    """The same terms, or the quick ones, with the course's kernels for programs that launch a learner's."""
-    return replace(terms or quick_terms(), lent=LENT)
+def lending(conditions: Conditions | None = None) -> Conditions:
+    """The same conditions, or the quick ones, with the course's kernels for programs that launch a learner's."""
+    return replace(conditions or quick_conditions(), linked=LINKED)
 
 
-def check_kernel(kernel: Kernel, terms: Terms | None = None) -> Verdict:
+def check_kernel(kernel: Kernel, conditions: Conditions | None = None) -> Verdict:
     """Check a kernel of `tests/kernels.py`. One of PyTorch is skipped where there is none."""
     if ladder.RUNGS[kernel.puzzle].pytorch:
         importable("torch")
     submission = from_cells([("code", kernel.text)], f"{kernel.name}.py", numbered=False)
-    return check(kernel.puzzle, submission, lending(terms)).verdict
+    return check(kernel.puzzle, submission, lending(conditions)).verdict
 
 
-def check_changed(puzzle_id: str, old: str, new: str, terms: Terms) -> Verdict:
+def check_changed(puzzle_id: str, old: str, new: str, conditions: Conditions) -> Verdict:
     """A solution with one change."""
     text = places.solution(puzzle_id).read_text()
     assert old in text
     return check(
-        puzzle_id, from_cells([("code", text.replace(old, new, 1))], "kernel.py", numbered=False), terms
+        puzzle_id, from_cells([("code", text.replace(old, new, 1))], "kernel.py", numbered=False), conditions
     ).verdict
 
 

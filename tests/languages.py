@@ -15,9 +15,9 @@ from checker.course.translation import Phrase, Phrasebook, phrasebook, phrases
 from checker.course.verdict import Verdict
 from checker.publish import translations
 from checker.report.html import html
-from checker.report.said import translated
 from checker.report.screen import plain
 from checker.report.terminal import report
+from checker.report.translated import translated
 
 IN_CHINESE = [puzzle_id for puzzle_id in ladder.RUNGS if languages(puzzle_id)]
 WIDE = 4_000  # columns: no line of a report is broken

@@ -1,7 +1,7 @@
 """Programs of PyTorch for tests of the road: a right one, and the attacks of `tests/hostile/pytorch.toml`.
 
 An attack is the right program with text `before` the function, and with text `inside` it, as its first lines. `refused`
-is what the lint must say of it; with the lint off, the box has to hold it.
+is what the lint must say of it; with the lint off, the sandbox has to hold it.
 """
 
 from __future__ import annotations

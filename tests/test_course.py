@@ -14,9 +14,8 @@ import numpy as np
 import pytest
 
 from checker import catalog
-from checker.box.protocol.records import is_size
 from checker.catalog.numbers import FINITE
-from checker.check import Terms, check
+from checker.check import Conditions, check
 from checker.check.steps import Check
 from checker.course import ladder
 from checker.course.case import Role
@@ -31,6 +30,7 @@ from checker.publish.build import language_of, page_text
 from checker.publish.bundle import PAGES
 from checker.publish.hosted import hosted
 from checker.publish.start import start_notebook
+from checker.sandbox.protocol.records import is_size
 from checker.submission.read import from_file
 from tests.conftest import ROOT, STEMS_OF_KERNELS, check_path
 
@@ -55,7 +55,7 @@ def shipped_stub(puzzle_id: str, tmp_path: Path) -> Path:
 
 
 class _Asked(Exception):
-    """What a box was asked to run."""
+    """What a sandbox was asked to run."""
 
 
 class _Box:
@@ -68,7 +68,7 @@ class _Box:
 @pytest.mark.parametrize("puzzle_id", STEMS_OF_KERNELS, ids=STEMS_OF_KERNELS.values())
 def test_a_grid_on_a_gpu_may_have_more_programs_than_can_be_listed(puzzle_id: str) -> None:
     with pytest.raises(_Asked) as told:
-        Check(catalog.load(puzzle_id), from_file(solution(puzzle_id)), Terms(device="cuda")).run(_Box())  # type: ignore[arg-type]
+        Check(catalog.load(puzzle_id), from_file(solution(puzzle_id)), Conditions(device="cuda")).run(_Box())  # type: ignore[arg-type]
     _, _, launches, passes = told.value.args
     assert {number for one in passes for number, _ in one} == set(range(len(launches)))
     assert not any(len(order) for one in passes for _, order in one)
@@ -302,7 +302,8 @@ def test_a_number_is_a_stride_or_a_size_whose_products_are_watched(puzzle_id: st
 
 # What runs on a GPU, in processes of its own, and what trains. Nothing else may wait for torch.
 WITH_TORCH = {
-    f"box/inside/{name}.py" for name in ("autograd", "card", "functions", "launching", "own", "own_kernels", "pytorch")
+    f"sandbox/inside/{name}.py"
+    for name in ("autograd", "fake_gpu", "functions", "launching", "own", "own_kernels", "pytorch")
 }
 WITH_TORCH |= {"bench/inside/child.py", "bench/inside/peers.py"}
 WITH_TORCH |= {"train/kernels.py", "train/run.py", "train/session.py", "train/speed.py"}
@@ -321,12 +322,12 @@ def test_catalogs_know_nothing_of_solutions() -> None:
             assert not any(name.split(".")[0] in forbidden for name in names), path
 
 
-def test_the_box_imports_no_other_room() -> None:
+def test_the_sandbox_imports_no_other_room() -> None:
     """Nor does the process that times kernels, which is told launches as data."""
-    box, timing = (sorted((ROOT / "checker" / room).rglob("*.py")) for room in ("box", "bench/inside"))
-    for path in (*box, *timing):
+    sandbox, timing = (sorted((ROOT / "checker" / room).rglob("*.py")) for room in ("sandbox", "bench/inside"))
+    for path in (*sandbox, *timing):
         behind_the_wall = not {"inside", "protocol"}.isdisjoint(path.parts)
-        own = ("checker.box.inside", "checker.box.protocol") if behind_the_wall else ("checker.box",)
+        own = ("checker.sandbox.inside", "checker.sandbox.protocol") if behind_the_wall else ("checker.sandbox",)
         own = (*own, "checker.bench.inside") if path in timing else own
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("checker"):
@@ -366,8 +367,8 @@ def test_neither_files_nor_rooms_import_each_other_in_a_circle() -> None:
         TopologicalSorter(graph).prepare()
 
 
-WHOLE_FILES = re.compile(r"checker\.(check\.own|catalog\.own(\..*)?|box\.inside\.own\w*)")
-BELOW = {"course", "check", "judge", "box", "catalog", "submission", "report"}
+WHOLE_FILES = re.compile(r"checker\.(check\.own|catalog\.own(\..*)?|sandbox\.inside\.own\w*)")
+BELOW = {"course", "check", "judge", "sandbox", "catalog", "submission", "report"}
 
 
 def test_what_judges_whole_files_is_imported_by_commands_and_notebooks_alone() -> None:

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from checker import catalog
-from checker.box.cage.cage import Cage
-from checker.box.host import Host
-from checker.box.parent import Limits
-from checker.check import Terms
+from checker.check import Conditions
 from checker.course.puzzle import Puzzle
-from checker.judge import asked
+from checker.judge import requests
+from checker.sandbox.cage.cage import Cage
+from checker.sandbox.host import Host
+from checker.sandbox.parent import Limits
 from tests.conftest import check_kernel
 from tests.kernels import Kernel, kernels, named
 from tests.languages import IN_CHINESE, assert_the_same_in_chinese
@@ -45,10 +45,10 @@ def needs_the_compiler(kernel: Kernel) -> bool:
 
 
 @pytest.mark.parametrize("kernel", kernels("right"), ids=ids)
-def test_right_kernels_are_accepted(kernel: Kernel, quick: Terms, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_right_kernels_are_accepted(kernel: Kernel, quick: Conditions, monkeypatch: pytest.MonkeyPatch) -> None:
     """With five eighths of what a launch may do, and of what all may: so who writes in another style is not ended."""
-    monkeypatch.setattr(asked, "MANY_TIMES", asked.MANY_TIMES * 5 // 8)
-    monkeypatch.setattr(asked, "A_LITTLE", asked.A_LITTLE * 5 // 8)
+    monkeypatch.setattr(requests, "MANY_TIMES", requests.MANY_TIMES * 5 // 8)
+    monkeypatch.setattr(requests, "A_LITTLE", requests.A_LITTLE * 5 // 8)
     verdict = check_kernel(kernel, quick)
     assert verdict.accepted, verdict.findings
     assert verdict.earned == verdict.possible
@@ -56,13 +56,13 @@ def test_right_kernels_are_accepted(kernel: Kernel, quick: Terms, monkeypatch: p
 
 
 @pytest.mark.parametrize("kernel", kernels("wrong"), ids=ids)
-def test_wrong_kernels_are_refused_by_name(kernel: Kernel, quick: Terms) -> None:
+def test_wrong_kernels_are_refused_by_name(kernel: Kernel, quick: Conditions) -> None:
     """And what earns points is compiled: what the compiler says of it would be a finding beside these."""
     assert_refused_by_name(kernel, quick)
 
 
-def assert_refused_by_name(kernel: Kernel, terms: Terms) -> None:
-    verdict = check_kernel(kernel, terms)
+def assert_refused_by_name(kernel: Kernel, conditions: Conditions) -> None:
+    verdict = check_kernel(kernel, conditions)
     assert not verdict.accepted
     assert verdict.earned < verdict.possible
     assert tuple(f.id for f in verdict.findings) == kernel.findings, verdict.findings
@@ -75,7 +75,7 @@ def assert_refused_by_name(kernel: Kernel, terms: Terms) -> None:
 
 @pytest.mark.parametrize("key", KEYS)
 @pytest.mark.parametrize("kernel", kernels("right"), ids=ids)
-def test_right_kernels_are_accepted_whatever_the_key(kernel: Kernel, key: str, quick: Terms) -> None:
+def test_right_kernels_are_accepted_whatever_the_key(kernel: Kernel, key: str, quick: Conditions) -> None:
     """Grading draws other sizes and values than practice."""
     verdict = check_kernel(kernel, replace(quick, key=key, targets=()))
     assert verdict.accepted, verdict.findings
@@ -90,28 +90,28 @@ UNDER_SOME_KEYS = {
 
 
 @pytest.mark.parametrize("kernel", [one for one in kernels("wrong") if not needs_the_compiler(one)], ids=ids)
-def test_names_do_not_depend_on_the_key(kernel: Kernel, quick: Terms, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_do_not_depend_on_the_key(kernel: Kernel, quick: Conditions, monkeypatch: pytest.MonkeyPatch) -> None:
     """Names come of the cases that tell, which take a third of the time. If these do not show it, all are run."""
     for key in KEYS:
-        terms = replace(quick, key=key, targets=())
+        conditions = replace(quick, key=key, targets=())
         with monkeypatch.context() as patched:
             patched.setattr(catalog, "load", lambda id, load=catalog.load: with_telling_cases(load(id)))
-            verdict = check_kernel(kernel, terms)
+            verdict = check_kernel(kernel, conditions)
         if [finding.id for finding in verdict.findings[:1]] != [kernel.findings[0]]:
-            verdict = check_kernel(kernel, terms)
+            verdict = check_kernel(kernel, conditions)
         assert not verdict.accepted
         named = {kernel.findings[0], UNDER_SOME_KEYS.get(kernel.name)}
         assert verdict.findings[0].id in named, (key, verdict.findings)
 
 
 def with_telling_cases(puzzle: Puzzle) -> Puzzle:
-    return replace(puzzle, cases=lambda draw: [one for one in puzzle.cases(draw) if one.telling and not one.once])
+    return replace(puzzle, cases=lambda draw: [one for one in puzzle.cases(draw) if one.informative and not one.once])
 
 
 @pytest.mark.parametrize("lint", [True, False], ids=["lint-on", "lint-off"])
 @pytest.mark.parametrize("kernel", kernels("hostile"), ids=ids)
-def test_attacks_fail(kernel: Kernel, lint: bool, box_folder: Path) -> None:
-    assert_it_fails(kernel, Terms(lint=lint))
+def test_attacks_fail(kernel: Kernel, lint: bool, sandbox_folder: Path) -> None:
+    assert_it_fails(kernel, Conditions(lint=lint))
 
 
 @pytest.mark.usefixtures("nothing_left")
@@ -119,24 +119,24 @@ def test_attacks_fail(kernel: Kernel, lint: bool, box_folder: Path) -> None:
 @pytest.mark.parametrize("servers", ["new", "kept"])
 @pytest.mark.parametrize("kernel", kernels("hostile"), ids=ids)
 def test_attacks_fail_in_the_cage(kernel: Kernel, servers: str, lint: bool, kept: Host) -> None:
-    terms = Terms(key="autumn", lint=lint, host=kept if servers == "kept" else Host(kept.cage))
-    assert_it_fails(kernel, terms)
+    conditions = Conditions(key="autumn", lint=lint, host=kept if servers == "kept" else Host(kept.cage))
+    assert_it_fails(kernel, conditions)
     if servers == "kept" and not lint:  # and the next one has nothing of it
-        assert check_kernel(SOLVED, replace(terms, lint=True)).accepted
+        assert check_kernel(SOLVED, replace(conditions, lint=True)).accepted
 
 
 @pytest.mark.usefixtures("nothing_left")
 @pytest.mark.parametrize("kernel", [named(f"p1_{name}") for name in UNFILTERED], ids=ids)
 def test_the_cage_alone_holds_what_attacks_the_machine(kernel: Kernel, cage: Cage) -> None:
     """The third wall by itself, as on a GPU: no lint, and no filter of the child's own."""
-    verdict = check_kernel(kernel, Terms(key="autumn", lint=False, host=Host(cage), limits=Limits(filter=False)))
+    verdict = check_kernel(kernel, Conditions(key="autumn", lint=False, host=Host(cage), limits=Limits(filter=False)))
     assert verdict.status.value in kernel.expected("Lint off").split(" or "), verdict.findings
 
 
-def assert_it_fails(kernel: Kernel, terms: Terms) -> None:
-    allowed = kernel.expected("Lint on" if terms.lint else "Lint off").split(" or ")
-    limits = replace(terms.limits, cpu_seconds=6, patience=2.0, waiting_seconds=2.0)
-    verdict = check_kernel(kernel, replace(terms, limits=limits))
+def assert_it_fails(kernel: Kernel, conditions: Conditions) -> None:
+    allowed = kernel.expected("Lint on" if conditions.lint else "Lint off").split(" or ")
+    limits = replace(conditions.limits, cpu_seconds=6, patience=2.0, waiting_seconds=2.0)
+    verdict = check_kernel(kernel, replace(conditions, limits=limits))
     assert verdict.status.value in allowed, verdict.findings
     assert verdict.earned == 0
     for finding in verdict.findings:

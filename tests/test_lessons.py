@@ -14,11 +14,11 @@ import pytest
 
 from checker import catalog
 from checker.bench.result import Result, Size, from_json
-from checker.box.protocol import philox
 from checker.course import ladder, places
 from checker.course.columns import columns
 from checker.course.lesson import hints, script_cells
 from checker.publish.build import PARTS, with_parts
+from checker.sandbox.protocol import philox
 from tests import words
 from tests.conftest import ROOT, importable
 

@@ -8,7 +8,7 @@ import random
 import pytest
 
 from checker import catalog
-from checker.check import Terms
+from checker.check import Conditions
 from checker.course import ladder
 from checker.course.verdict import Finding, Status
 from checker.grading.viva.mutants import Mutant
@@ -90,7 +90,7 @@ def test_what_is_wrong_or_unexplained_or_silent_or_excused_for_nothing_is_a_flaw
 
 @pytest.mark.parametrize("puzzle_and_kernel", KERNELS, ids=lambda pair: pair[1])
 def test_the_oracle_finds_nothing_wrong_with_a_solution_in_other_launches(
-    puzzle_and_kernel: tuple[str, str], quick: Terms
+    puzzle_and_kernel: tuple[str, str], quick: Conditions
 ) -> None:
     puzzle_id, kernel = puzzle_and_kernel
     oracle = Oracle(puzzle_id, kernel, quick, count=30, seed=1)
@@ -116,14 +116,14 @@ def test_the_oracle_finds_nothing_wrong_with_a_solution_in_other_launches(
         ("row = ", "row = no_such_name + ", "NameError"),
     ],
 )
-def test_the_oracle_sees_every_kind_of_difference(old: str, new: str, seen: str, quick: Terms) -> None:
+def test_the_oracle_sees_every_kind_of_difference(old: str, new: str, seen: str, quick: Conditions) -> None:
     oracle = Oracle("p1", "naive_softmax_kernel", quick)
     text = oracle.solution.replace('"', "'")
     assert old in text
     assert seen in (oracle.difference(text.replace(old, new)) or "nothing")
 
 
-def test_the_oracle_asks_for_barriers_and_for_what_is_gone_through_again(quick: Terms) -> None:
+def test_the_oracle_asks_for_barriers_and_for_what_is_gone_through_again(quick: Conditions) -> None:
     oracle = Oracle("p5", "flash_attention_1_kernel", quick, count=40)
     without = oracle.solution.replace("tl.debug_barrier()", "pass")
     assert "no barriers" in (oracle.difference(without) or "nothing")

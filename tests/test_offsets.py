@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from checker import catalog
-from checker.box.compiling import Compiler
-from checker.box.parent import Limits
-from checker.check import Terms, check, program_of
+from checker.check import Conditions, check, program_of
 from checker.compiled.form import forms
 from checker.course import places
 from checker.course.puzzle import Puzzle
+from checker.sandbox.compiling import Compiler
+from checker.sandbox.parent import Limits
 from checker.submission.read import Submission, from_cells, from_file
 from tests.conftest import ROOT, STEMS_OF_KERNELS
 
@@ -69,7 +69,7 @@ def test_no_conversion_of_a_solution_can_be_left_out(puzzle_id: str, at: int, mo
     """Only launches that look for overflow are run: what is left out makes no other difference."""
     text = places.solution(puzzle_id).read_text()
     monkeypatch.setattr(catalog, "load", lambda id, load=catalog.load: with_far_cases(load(id)))
-    verdict = check(puzzle_id, of_text(text[:at] + text[at + len(WIDENED) :]), Terms(targets=())).verdict
+    verdict = check(puzzle_id, of_text(text[:at] + text[at + len(WIDENED) :]), Conditions(targets=())).verdict
     assert verdict.findings and verdict.findings[0].id in NARROW, verdict.findings
 
 

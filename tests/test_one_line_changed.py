@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from checker.check import Terms
+from checker.check import Conditions
 from checker.course import places
 from tests.conftest import check_changed
 
@@ -81,7 +81,7 @@ CHANGES = {
         "q_mask & ((start_q >= first_q + Br + Br + Br) | (keys[None, :] <= queries[:, None] + offset))",
     ),
     "a_block_is_the_next_power": ("p1", "mask = cols < n_cols", "mask = (cols < n_cols) | (cols < BLOCK_SIZE // 2)"),
-    # Rounded to half on the way; that it is noted whatever the values, tests/box/test_half.py holds.
+    # Rounded to half on the way; that it is noted whatever the values, tests/sandbox/test_half.py holds.
     "exponentials_in_half": ("p2", LAST_DIFFERENCE, "tl.exp(x - m).to(x_ptr.dtype.element_ty).to(tl.float32), axis=0)"),
     "P_in_half": ("p7", "        dSij = Pij * (dPij", "        dSij = Pij.to(Qi.dtype) * (dPij"),
     "wide_heads_in_half": (
@@ -152,7 +152,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_a_line_that_few_launches_show_is_refused(name: str, quick: Terms) -> None:
+def test_a_line_that_few_launches_show_is_refused(name: str, quick: Conditions) -> None:
     verdict = check_changed(*CHANGES[name], replace(quick, key=name))
     assert not verdict.accepted
     assert verdict.findings
@@ -163,7 +163,7 @@ HARMLESS = "\n    {name} = tl.where(({size} > {number}) | (tl.exp({name} * 0.0) 
 
 
 @pytest.mark.parametrize(("puzzle_id", "size"), NUMBERS)
-def test_a_number_that_changes_nothing_costs_nothing(puzzle_id: str, size: int, quick: Terms) -> None:
+def test_a_number_that_changes_nothing_costs_nothing(puzzle_id: str, size: int, quick: Conditions) -> None:
     """Launches because of a number are no harder than others on a right kernel: 750 blocks round 750 times."""
     name, of = ("cols", "n_cols") if puzzle_id < "p5" else ("dims", "n_q")
     line = next(

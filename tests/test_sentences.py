@@ -7,13 +7,13 @@ import re
 import pytest
 
 from checker import catalog
-from checker.check import Terms
+from checker.check import Conditions
 from checker.course.verdict import Finding
 from tests.conftest import check_kernel
 from tests.kernels import named
 
 
-def finding_of(kernel: str, quick: Terms) -> Finding:
+def finding_of(kernel: str, quick: Conditions) -> Finding:
     """The first finding on a wrong kernel."""
     return check_kernel(named(kernel), quick).findings[0]
 
@@ -46,7 +46,7 @@ SAID: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize("kernel", SAID)
-def test_sentences_fit_the_kernel(kernel: str, quick: Terms) -> None:
+def test_sentences_fit_the_kernel(kernel: str, quick: Conditions) -> None:
     finding = finding_of(kernel, quick)
     text = " ".join((finding.title, finding.explanation, finding.hint))
     must, must_not = SAID[kernel]
@@ -70,7 +70,7 @@ MARKED = {
 
 
 @pytest.mark.parametrize("kernel", MARKED)
-def test_the_marked_line_is_the_one_that_is_too_much(kernel: str, quick: Terms) -> None:
+def test_the_marked_line_is_the_one_that_is_too_much(kernel: str, quick: Conditions) -> None:
     where = finding_of(kernel, quick).where
     line = next((text for number, text in where.source if number == where.line), "")
     assert MARKED[kernel] in line and bool(line) == bool(MARKED[kernel]), line
@@ -104,13 +104,13 @@ AT_FAULT = {
 
 
 @pytest.mark.parametrize("kernel", AT_FAULT)
-def test_the_marked_line_is_the_assignment_at_fault(kernel: str, quick: Terms) -> None:
+def test_the_marked_line_is_the_assignment_at_fault(kernel: str, quick: Conditions) -> None:
     where = finding_of(kernel, quick).where
     line = next((text for number, text in where.source if number == where.line), "")
     assert AT_FAULT[kernel] in line and not where.role, line
 
 
-def test_a_name_shows_what_it_predicts(quick: Terms) -> None:
+def test_a_name_shows_what_it_predicts(quick: Conditions) -> None:
     finding = finding_of("p3_not_rescaled", quick)
     assert finding.examples
     for example in finding.examples:
@@ -120,7 +120,7 @@ def test_a_name_shows_what_it_predicts(quick: Terms) -> None:
         assert abs(seen - predicted) < 1e-3 * abs(seen) < abs(seen - right)
 
 
-def test_a_block_is_not_poured_into_a_message(quick: Terms) -> None:
+def test_a_block_is_not_poured_into_a_message(quick: Conditions) -> None:
     assert finding_of("p1_load_forgotten", quick).examples == ("Triton says: cannot cast […]",)
 
 

@@ -12,7 +12,7 @@ from tests import size
 @pytest.mark.parametrize(
     ("path", "room", "kind"),
     [
-        ("checker/box/inside/gpu/cuda.py", "checker/box", "Python"),
+        ("checker/sandbox/inside/gpu/cuda.py", "checker/sandbox", "Python"),
         ("checker/judge/general.md", "checker/judge", "words"),
         ("checker/__main__.py", "checker", "Python"),
         ("tests/wrong/p6.diff", "tests/wrong", "data"),

@@ -33,7 +33,7 @@ from tests.slices import (
     turns,
 )
 
-FILES = ("judge/test_a.py", "box/test_b.py", "test_c.py", "test_d.py")
+FILES = ("judge/test_a.py", "sandbox/test_b.py", "test_c.py", "test_d.py")
 COSTS = {
     "judge/test_a.py": {"test_dear": {"p4": 8.0, "p5": 64.0}, "test_one": {"": 2.0}},
     "test_c.py": {"test_dear": {"": 32.0}},
@@ -77,7 +77,7 @@ def test_a_run_takes_a_slice_of_each_file_and_no_more(every: list[Item], number:
     assert chosen(every, COSTS, number) == run  # in whichever order they are collected
 
 
-@given(SUITES, st.integers(0, 1000), st.sampled_from(["judge", "box", "test_c.py", "p4", "p5"]))
+@given(SUITES, st.integers(0, 1000), st.sampled_from(["judge", "sandbox", "test_c.py", "p4", "p5"]))
 def test_to_it_come_those_of_what_has_changed(every: list[Item], number: int, changed: str) -> None:
     before, after = chosen(every, COSTS, number), chosen(every, COSTS, number, [changed])
     assert before <= after
@@ -102,7 +102,7 @@ def test_of_another_puzzle_than_was_measured_it_costs_what_most_do() -> None:
 
     assert [of(f"judge/test_a.py::test_dear[{one}]") for one in ("p4", "p5", "p6")] == [8.0, 64.0, 64.0]
     assert of("judge/test_a.py::test_one") == 2.0
-    assert of("judge/test_a.py::test_new") == of("box/test_b.py::test_dear[p4]") == 0.0
+    assert of("judge/test_a.py::test_new") == of("sandbox/test_b.py::test_dear[p4]") == 0.0
 
 
 def test_what_is_dear_is_rounded_to_a_power_of_two() -> None:
@@ -145,7 +145,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.setenv(f"GIT_{name}_EMAIL", "x@example.org")
     git(tmp_path, "init", "-q", "-b", "main")
     commit(tmp_path, "puzzles/p1_x.py")
-    commit(tmp_path, "checker/box/x.py")
+    commit(tmp_path, "checker/sandbox/x.py")
     return tmp_path
 
 
@@ -164,22 +164,22 @@ def test_the_slice_counts_commits_and_what_has_changed_is_since_the_last_push(
     repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert slices.commits() == 2
-    assert slices.changed() == {"box"}  # nothing is known of a push: what the last commit has changed
+    assert slices.changed() == {"sandbox"}  # nothing is known of a push: what the last commit has changed
     git(repository, "clone", "-q", "--bare", ".", "../pushed.git")
     git(repository, "remote", "add", "origin", "../pushed.git")
     git(repository, "fetch", "-q", "origin")
     git(repository, "branch", "-q", "--set-upstream-to=origin/main")
-    assert slices.changed() == {"box"}  # all is pushed
+    assert slices.changed() == {"sandbox"}  # all is pushed
     commit(repository, "checker/judge/x.py")
     commit(repository, "puzzles/p4_x.py")
-    (repository / "checker" / "box" / "x.py").write_text("changed")
+    (repository / "checker" / "sandbox" / "x.py").write_text("changed")
     (repository / "puzzles" / "p5_new.py").touch()
     assert slices.commits() == 4
-    assert slices.changed() == {"judge", "p4", "box", "p5"}
+    assert slices.changed() == {"judge", "p4", "sandbox", "p5"}
     monkeypatch.setenv("SINCE", "HEAD~1")
-    assert slices.changed() == {"p4", "box", "p5"}
+    assert slices.changed() == {"p4", "sandbox", "p5"}
     monkeypatch.setenv("SINCE", "0" * 40)  # as of a new branch
-    assert slices.changed() == {"p4", "box", "p5"}
+    assert slices.changed() == {"p4", "sandbox", "p5"}
 
 
 def test_without_git_or_a_repository_it_is_slice_0(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from checker import catalog
-from checker.check import Terms
+from checker.check import Conditions
 from checker.course import places
 from tests.conftest import ROOT, check_changed, importable
 
@@ -19,7 +19,7 @@ NUMBER = re.compile(r"\d+\.\d+")
 
 
 @pytest.mark.parametrize("puzzle_id", ["p3", "p6"])
-def test_a_plan_says_what_lesson_and_judge_say(puzzle_id: str, quick: Terms) -> None:
+def test_a_plan_says_what_lesson_and_judge_say(puzzle_id: str, quick: Conditions) -> None:
     page = (TEACHING / f"{puzzle_id}.md").read_text(encoding="utf-8")
     slides = (ROOT / "docs" / f"slides_{puzzle_id}.ipynb").read_text(encoding="utf-8")
     board = page.partition("## Live")[0] + re.sub(r"!\[[^\]]*\]", "", slides)

@@ -18,15 +18,15 @@ from checker.bench.inside.request import Request
 from checker.bench.result import IN_GLUON, Result, Timing, from_json
 from checker.bench.roofline import NAMED
 from checker.bench.workload import asked, size_of
-from checker.box.compiling import cache_folder
-from checker.box.parent import torch_gpu_missing
-from checker.box.processes import Started, command_of, environment
 from checker.check import Outcome, program_of
 from checker.course import ladder, places
 from checker.course.puzzle import PLENTY, Puzzle, Timed
 from checker.course.status import Misuse
 from checker.course.verdict import Traffic
 from checker.judge.forms import fitting
+from checker.sandbox.compiling import cache_folder
+from checker.sandbox.parent import torch_gpu_missing
+from checker.sandbox.processes import Started, command_of, environment
 from checker.submission.read import Submission, from_file
 
 Tell = Callable[[str], None]

@@ -18,30 +18,30 @@ from typing import Any
 
 from checker import catalog
 from checker.bench import run as roofline
-from checker.box import here
-from checker.box.exchange import Ending, TooBusy
-from checker.box.host import Host
-from checker.box.parent import Limits
 from checker.browser import drafts, experiments, predictions
 from checker.browser.words import on_page
-from checker.check import Outcome, Terms, believed, check
+from checker.check import Conditions, Outcome, believed, check
 from checker.check.steps import Check
 from checker.course import places
 from checker.course.language import ENGLISH, speaking
 from checker.course.lesson import code_lines
 from checker.course.status import Misuse
 from checker.course.verdict import Finding, Status, Verdict
-from checker.judge import endings
+from checker.judge import exits
 from checker.learner import hints, practice, predict, progress, stub
 from checker.report.html import html
-from checker.report.said import said, translated, translated_finding
+from checker.report.translated import said, translated, translated_finding
 from checker.report.words import MOST_FINDINGS
+from checker.sandbox import in_process
+from checker.sandbox.exchange import Ending, TooBusy
+from checker.sandbox.host import Host
+from checker.sandbox.parent import Limits
 from checker.submission.read import Unreadable
 from checker.trace import as_data, chart, stepped
 from checker.trace.run import traced
 
-_HOST = Host(here=True)
-_TERMS = Terms(host=_HOST, targets=())
+_HOST = Host(in_process=True)
+_CONDITIONS = Conditions(host=_HOST, targets=())
 _MOST_BYTES = 1 << 30  # of an array that NumPy can have in 32 bits, with room to spare
 Answer = dict[str, Any]
 
@@ -53,7 +53,7 @@ def answered(request: str, alive: Callable[[int, int, str], object] = lambda *_:
     that all is well.
     """
     asked = json.loads(request)
-    here.alive = lambda done, every, about: alive(done, every, said(about))
+    in_process.alive = lambda done, every, about: alive(done, every, said(about))
     with speaking(asked.get("language", ENGLISH)):
         return json.dumps(_answer(asked))
 
@@ -92,7 +92,7 @@ def _outcome(puzzle_id: str, asked: dict[str, Any], *, believing: bool = False) 
     submission = drafts.submission_of(asked["drafts"].get(puzzle_id, ""))
     if believing and progress.accepted_as(puzzle_id, submission.sha256):
         return believed(puzzle_id, submission)
-    return check(puzzle_id, submission, _TERMS)
+    return check(puzzle_id, submission, _CONDITIONS)
 
 
 def _check(puzzle_id: str, asked: dict[str, Any]) -> Answer:
@@ -116,8 +116,10 @@ def _ended(puzzle_id: str, asked: dict[str, Any]) -> Answer:
     """Return the verdict on a draft whose worker is gone, and somebody else's is asked."""
     if asked["ending"] == "time":
         return _shown(practice.fault(puzzle_id, TooBusy("One launch of your code was not done after some minutes.")))
-    finding = endings.ended(Ending.EXITED, 0, Limits())
-    unjudged = Check(catalog.load(puzzle_id), drafts.submission_of(asked["drafts"].get(puzzle_id, "")), _TERMS).unjudged
+    finding = exits.ended(Ending.EXITED, 0, Limits())
+    unjudged = Check(
+        catalog.load(puzzle_id), drafts.submission_of(asked["drafts"].get(puzzle_id, "")), _CONDITIONS
+    ).unjudged
     return _shown(replace(unjudged, status=finding.status, findings=(finding,)))
 
 
@@ -178,7 +180,7 @@ def _bench(puzzle_id: str, asked: dict[str, Any]) -> Answer:
 
 def _bug(puzzle_id: str, asked: dict[str, Any]) -> Answer:
     """Return the verdict on a bug that somebody has fixed; nothing of it is noted."""
-    return _shown(check(puzzle_id, drafts.submission_of(asked["text"]), _TERMS).verdict)
+    return _shown(check(puzzle_id, drafts.submission_of(asked["text"]), _CONDITIONS).verdict)
 
 
 def _run(puzzle_id: str, asked: dict[str, Any]) -> Answer:

@@ -13,11 +13,11 @@ from contextlib import contextmanager, redirect_stdout
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from checker.box.here import interpreter
-from checker.box.host import Host
 from checker.browser.drafts import IMPORTS
 from checker.learner.experiment import Ran, asked
-from checker.report.said import said
+from checker.report.translated import said
+from checker.sandbox.host import Host
+from checker.sandbox.in_process import interpreter
 
 _NOTEBOOK = "checker.notebook"  # what lessons import `run` from, which a page does not have
 _NAME = "cell"  # what a cell is called in tracebacks

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from html import escape
 
 from checker.bench.result import Result, Size, span
-from checker.report.said import said
+from checker.report.translated import said
 
 ABOUT = (
     "The least time that a GPU needs which does nothing else, if every byte is moved once; and behind it, where that "

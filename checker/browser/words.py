@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from checker.course.language import ENGLISH, spoken
-from checker.report.said import said
+from checker.report.translated import said
 
 BUTTONS = ("Check", "Hint", "Predict", "Step", "Trace", "Reset", "Solution")  # what has a command of the same name
 _TYPED = re.compile(rf"`?(?:\bmake |\./)({'|'.join(map(str.lower, BUTTONS))})\b(?: (?:[A-Z]+=[\w…]+|[a-z]\d\b))*`?")

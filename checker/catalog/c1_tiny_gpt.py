@@ -42,10 +42,10 @@ def cases(draw: Draw) -> list[Case]:
         return int(sizes.integers(1, most))
 
     def of(kernel: Kernel, proves: str) -> list[Case]:
-        def made(name: str, what: Proves, *shape: int, telling: bool = True, **how: object) -> Case:
+        def made(name: str, what: Proves, *shape: int, informative: bool = True, **how: object) -> Case:
             word = kernel.name.removeprefix("attention_")
             source = draw.case(f"{word} {name}")
-            return call(kernel, f"{word}: {name}", what, source, shape, telling=telling, **how)  # type: ignore[arg-type]
+            return call(kernel, f"{word}: {name}", what, source, shape, informative=informative, **how)  # type: ignore[arg-type]
 
         layouts = LAYOUTS if kernel is FORWARD else (*LAYOUTS, *GRADIENTS)
         n, square = 17 + some(), 24 + some()
@@ -58,8 +58,8 @@ def cases(draw: Draw) -> list[Case]:
             *(made(name, "any-layout", 2, 3, n, n, 16, layouts=layout) for name, layout in layouts),
             made("one head, cut from a tensor of one", "any-layout", 2, 1, n, n, 16, layouts=Layout.SIDE_BY_SIDE),
             made("fp16", "half", 2, 2, square, square, 32, dtype=np.float16),
-            made("one query, one key", proves, 2, 2, 1, 1, 16, telling=False),
-            *([made("bf16", "half", 2, 2, n, n, 32, dtype=BF16, telling=False)] if kernel is BACKWARD else []),
+            made("one query, one key", proves, 2, 2, 1, 1, 16, informative=False),
+            *([made("bf16", "half", 2, 2, n, n, 32, dtype=BF16, informative=False)] if kernel is BACKWARD else []),
         ]
 
     return [*of(FORWARD, "output"), *of(BACKWARD, "gradients")]

@@ -5,33 +5,33 @@ from __future__ import annotations
 from dataclasses import replace
 
 from checker import catalog
-from checker.box.parent import gpu_missing
-from checker.check.running import box_of, launch, program_of, started
-from checker.check.terms import Outcome, Terms, device_of
+from checker.check.conditions import Conditions, Outcome, device_of
+from checker.check.running import launch, program_of, sandbox_of, started
 from checker.course.clean import cleaned
 from checker.course.ladder import entry
 from checker.course.verdict import Finding, Status, Verdict
+from checker.sandbox.parent import gpu_missing
 from checker.submission.read import Submission
 
-__all__ = ["Outcome", "Terms", "believed", "check", "device_of", "launch", "program_of", "started", "unreadable"]
+__all__ = ["Conditions", "Outcome", "believed", "check", "device_of", "launch", "program_of", "started", "unreadable"]
 
 
-def check(puzzle_id: str, submission: Submission, terms: Terms | None = None) -> Outcome:
+def check(puzzle_id: str, submission: Submission, conditions: Conditions | None = None) -> Outcome:
     """Check a submission for a puzzle. Whatever it does, there is a verdict; a fault of ours raises."""
-    terms = terms or Terms()
-    if terms.on_gpu:
-        return _checked(puzzle_id, submission, _for_gpu(terms))
-    outcome = _checked(puzzle_id, submission, terms)
+    conditions = conditions or Conditions()
+    if conditions.on_gpu:
+        return _checked(puzzle_id, submission, _for_gpu(conditions))
+    outcome = _checked(puzzle_id, submission, conditions)
     if (
-        terms.device == "auto"
+        conditions.device == "auto"
         and not entry(puzzle_id).pytorch
-        and terms.host.cage is None
+        and conditions.host.cage is None
         and outcome.verdict.accepted
         and not gpu_missing()
     ):
         from checker.check.settings import explained
 
-        for_gpu = _for_gpu(terms)
+        for_gpu = _for_gpu(conditions)
         on_gpu = _checked(puzzle_id, submission, for_gpu)
         return _joined(
             outcome.verdict, on_gpu if on_gpu.verdict.accepted else explained(puzzle_id, on_gpu, for_gpu.limits)
@@ -52,22 +52,24 @@ def _joined(first: Verdict, on_gpu: Outcome) -> Outcome:
     return replace(on_gpu, verdict=verdict)
 
 
-def _for_gpu(terms: Terms) -> Terms:
-    """Return the same terms with what a GPU needs: every shape is compiled anew, every thread prints."""
+def _for_gpu(conditions: Conditions) -> Conditions:
+    """Return the same conditions with what a GPU needs: every shape is compiled anew, every thread prints."""
     limits = replace(
-        terms.limits,
-        wall_seconds=terms.limits.gpu_seconds,
+        conditions.limits,
+        wall_seconds=conditions.limits.gpu_seconds,
         cpu_seconds=3600,
-        output_bytes=terms.limits.gpu_output_bytes,
+        output_bytes=conditions.limits.gpu_output_bytes,
     )
-    return replace(terms, device="cuda", limits=limits)
+    return replace(conditions, device="cuda", limits=limits)
 
 
-def _checked(puzzle_id: str, submission: Submission, terms: Terms) -> Outcome:
-    with box_of(terms.limits, terms.host, device_of(puzzle_id, terms)) as box:  # imports Triton, and so do we meanwhile
+def _checked(puzzle_id: str, submission: Submission, conditions: Conditions) -> Outcome:
+    with sandbox_of(
+        conditions.limits, conditions.host, device_of(puzzle_id, conditions)
+    ) as sandbox:  # imports Triton, and so do we meanwhile
         from checker.check.steps import Check
 
-        return Check(catalog.load(puzzle_id), submission, terms).run(box)
+        return Check(catalog.load(puzzle_id), submission, conditions).run(sandbox)
 
 
 def believed(puzzle_id: str, submission: Submission) -> Outcome:
@@ -76,7 +78,7 @@ def believed(puzzle_id: str, submission: Submission) -> Outcome:
 
     puzzle = catalog.load(puzzle_id)
     program, _ = program_of(submission, puzzle.kernels)
-    verdict = replace(Check(puzzle, submission, Terms()).unjudged, status=Status.ACCEPTED)
+    verdict = replace(Check(puzzle, submission, Conditions()).unjudged, status=Status.ACCEPTED)
     return Outcome(cleaned(verdict), submission, program)
 
 

@@ -8,21 +8,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from checker.box.exchange import TooBusy
-from checker.box.processes import BoxFailed
-from checker.box.protocol.launch import Launch
-from checker.box.protocol.results import LaunchResult
-from checker.box.protocol.steps import MOST_STEPS
 from checker.course.case import Case
 from checker.course.puzzle import Puzzle
 from checker.course.text import Text
 from checker.course.verdict import Finding, Status
-from checker.judge.asked import launch_of
 from checker.judge.difference.comparison import MOST_TRIED, Compared, compared, is_right
+from checker.judge.difference.finding import to_tell, told
 from checker.judge.difference.recordings import cases_of, recordings
 from checker.judge.difference.taps import tapped
-from checker.judge.difference.told import to_tell, told
 from checker.judge.evidence import Locator
+from checker.judge.requests import launch_of
+from checker.sandbox.exchange import TooBusy
+from checker.sandbox.processes import SandboxFailed
+from checker.sandbox.protocol.launch import Launch
+from checker.sandbox.protocol.results import LaunchResult
+from checker.sandbox.protocol.steps import MOST_STEPS
 from checker.submission.extract import Program
 
 OF_VALUES = frozenset({Status.WRONG, Status.NOT_A_NUMBER})
@@ -49,7 +49,7 @@ def beside(
     try:
         seen = _compared(puzzle, program, kernel, known, run)
         seen, cure = _proven(puzzle, program, seen, run) if seen else (None, "")
-    except (BoxFailed, TooBusy):  # the verdict stands without it
+    except (SandboxFailed, TooBusy):  # the verdict stands without it
         return findings
     first = seen and to_tell(seen, cure)
     if not (seen and first):

@@ -17,20 +17,13 @@ from pathlib import Path
 from typing import Any
 
 import checker
-from checker.box.compiling import Compiler
-from checker.box.exchange import Ending
-from checker.box.parent import Box, BoxResult, Pass, pytorch_missing
-from checker.box.protocol.device import Device
-from checker.box.protocol.launch import CONFIGURATIONS
-from checker.box.protocol.records import STORE
-from checker.box.protocol.results import KernelError, LaunchResult
 from checker.catalog.attention.bounds import keys_seen
 from checker.catalog.attention.pytorch.autograd import FORWARD, expected, family
 from checker.catalog.lines import accumulator, causal_mask, normaliser
 from checker.catalog.own import attention, attention_ideas, softmax
 from checker.catalog.own.given import Given
 from checker.catalog.own.task import OTHER_STRIDES, PAST_THE_END, STOPS, Task
-from checker.check.terms import Outcome, Terms
+from checker.check.conditions import Conditions, Outcome
 from checker.course.case import Case
 from checker.course.claims import HEAD_DIMS, LAYOUTS, Claims
 from checker.course.clean import cleaned
@@ -40,18 +33,25 @@ from checker.course.status import Misuse
 from checker.course.text import Text
 from checker.course.verdict import Finding, PropertyResult, Run, Status, Verdict, Where
 from checker.judge import triton_errors
-from checker.judge.asked import launch_of
 from checker.judge.compare import wrong_elements
-from checker.judge.endings import ended, malformed
 from checker.judge.errors import error_finding, plain
 from checker.judge.evidence import Evidence, listed, locator, written_tensors
+from checker.judge.exits import ended, malformed
 from checker.judge.judge import Judgement, in_order_of_cases, judge, properties, status_of
 from checker.judge.launches import as_launched, refused_launches
 from checker.judge.memory import never_stored
 from checker.judge.models import Models
 from checker.judge.naming import ideas
 from checker.judge.overwork import overworked
+from checker.judge.requests import launch_of
 from checker.judge.wrong import Wrong, wrong_outputs
+from checker.sandbox.compiling import Compiler
+from checker.sandbox.exchange import Ending
+from checker.sandbox.parent import Pass, Sandbox, SandboxResult, pytorch_missing
+from checker.sandbox.protocol.device import Device
+from checker.sandbox.protocol.launch import CONFIGURATIONS
+from checker.sandbox.protocol.records import STORE
+from checker.sandbox.protocol.results import KernelError, LaunchResult
 from checker.submission.read import Submission
 from checker.submission.whole import Whole, whole
 
@@ -79,23 +79,24 @@ LINES = {
 _NOTHING = next(n for n in ast.walk(ast.parse("def nothing(): pass")) if isinstance(n, ast.FunctionDef))
 
 
-def own(submission: Submission, claims: Claims, terms: Terms | None = None) -> Outcome:
+def own(submission: Submission, claims: Claims, conditions: Conditions | None = None) -> Outcome:
     """Return the outcome of a file. Raises Misuse if it is open what is to be called; a fault of ours raises."""
-    terms = terms or Terms()
-    if not terms.host.walled:
+    conditions = conditions or Conditions()
+    if not conditions.host.walled:
         raise Misuse("A file of one's own is checked on Linux only, because it runs as it is.")
     if missing := pytorch_missing():
         raise Misuse(missing)
     of = whole(submission, claims)
-    with Box(terms.limits, Device.OWN, terms.host) as box:
-        return _Own(submission, of, claims, terms, box).outcome()
+    with Sandbox(conditions.limits, Device.OWN, conditions.host) as sandbox:
+        return _Own(submission, of, claims, conditions, sandbox).outcome()
 
 
 class _Own:
     """One file that is judged."""
 
-    def __init__(self, submission: Submission, of: Whole, claims: Claims, terms: Terms, box: Box):
-        self.submission, self.of, self.claims, self.terms, self.box = submission, of, claims, terms, box
+    def __init__(self, submission: Submission, of: Whole, claims: Claims, conditions: Conditions, sandbox: Sandbox):
+        self.submission, self.of, self.claims = submission, of, claims
+        self.conditions, self.sandbox = conditions, sandbox
         self.where = locator(submission)
         self.ending: Finding | None = None  # what is said of how a runner ended
         self.printed: tuple[tuple[str, str], ...] = ()
@@ -136,11 +137,11 @@ class _Own:
             remarks=() if findings else tuple(self._remarks(evidence)),
             printed=self.printed,
             file=self.submission.name,
-            sandbox=self.terms.sandbox,
+            sandbox=self.conditions.sandbox,
             submission_sha256=self.submission.sha256,
             versions=self.versions,
         )
-        if verdict.accepted and self.of.kernels and self.terms.targets:
+        if verdict.accepted and self.of.kernels and self.conditions.targets:
             verdict = self._compiled(task, verdict, evidence)
         verdict = replace(verdict, title=self._title(task))
         return Outcome(cleaned(verdict), self.submission, evidence=tuple(evidence))
@@ -257,19 +258,19 @@ class _Own:
     def _answers(self, calls: Sequence[tuple[Case, Claims]]) -> list[LaunchResult | None]:
         """Return what came of some calls, each under its claims."""
         cases, layouts = [case for case, _ in calls], [claims.layout for _, claims in calls]
-        result = self._box(cases, [[(n, [0]) for n in range(len(cases))]], layouts=layouts)
+        result = self._in_sandbox(cases, [[(n, [0]) for n in range(len(cases))]], layouts=layouts)
         return [result.passes[0].results.get(n) for n in range(len(cases))]
 
-    def _box(
+    def _in_sandbox(
         self, cases: Sequence[Case], passes: list[Pass], task: Task | None = None, layouts: Sequence[str] = ()
-    ) -> BoxResult:
+    ) -> SandboxResult:
         launches = []
         for case, layout in zip(cases, layouts or [self.claims.layout] * len(cases), strict=True):
             made = launch_of(case, task)
             asked = {"function": self.of.function, "call": self.of.call, "layout": layout or LAYOUTS[0]}
             asked["folder"] = str(Path(self.submission.name).absolute().parent) if self.submission.name else ""
             launches.append(replace(made, asked=asked, most_work=OTHERS * made.most_work))
-        result = self.box.run(self.of.source, [*{one.kernel: None for one in launches}], launches, passes)
+        result = self.sandbox.run(self.of.source, [*{one.kernel: None for one in launches}], launches, passes)
         self.seconds += result.seconds
         self.versions |= result.versions
         return result
@@ -278,7 +279,7 @@ class _Own:
         """Calls in two processes, in one of which programs run in another order; some in both."""
         twice = {n for n, case in enumerate(cases) if case.title.startswith(("several", "whole"))}
         passes: list[Pass] = [[(n, [0]) for n in range(len(cases)) if n % 2 == half or n in twice] for half in (0, 1)]
-        result = self._box(cases, passes, task)
+        result = self._in_sandbox(cases, passes, task)
         for one in result.passes:
             if one.loading is not None:
                 self.ending = _stopped(one.loading, self.where(one.loading.line))
@@ -287,9 +288,9 @@ class _Own:
             elif any(answer.error and overworked(answer) for answer in one.results.values()):
                 continue
             elif one.ending is Ending.KILLED_FROM_OUTSIDE:
-                raise RuntimeError("the box was killed from outside, as by the system when memory is short")
+                raise RuntimeError("the sandbox was killed from outside, as by the system when memory is short")
             elif one.ending is not Ending.STOPPED and one.unanswered is not None:
-                self.ending = ended(one.ending, one.code, self.terms.limits, cases[one.unanswered])
+                self.ending = ended(one.ending, one.code, self.conditions.limits, cases[one.unanswered])
         printed = [(cases[number].name, text) for number, text in result.passes[0].printed.items()]
         self.printed = self.printed or tuple(printed[:1])
         ordered, shuffled = ({n: self._tuned(r) for n, r in one.results.items()} for one in result.passes)
@@ -388,7 +389,7 @@ class _Own:
 
     def _wrong(self, task: Task, name: str, evidence: Sequence[Evidence], code: ast.FunctionDef) -> Iterator[Wrong]:
         """Yield the calls of a task's kernel that went wrong, the smallest first."""
-        own = [one for one in evidence if one.case.kernel == name and one.case.telling]
+        own = [one for one in evidence if one.case.kernel == name and one.case.informative]
         wrong = (
             wrong_outputs(one.case, task.expected(one.case), one.result, Text(code))
             for one in sorted(own, key=_size)
@@ -455,9 +456,11 @@ class _Own:
 
     def _compiled(self, task: Task, verdict: Verdict, evidence: Sequence[Evidence]) -> Verdict:
         """Return the verdict with what the compiler made of the kernels, as they were launched."""
-        launched = as_launched(task, evidence, self.terms.targets)
+        launched = as_launched(task, evidence, self.conditions.targets)
         jobs = [job for _, job in launched]
-        with Compiler(self.of.kernels_alone, jobs, self.terms.limits, self.terms.host, assembled=False) as compiler:
+        with Compiler(
+            self.of.kernels_alone, jobs, self.conditions.limits, self.conditions.host, assembled=False
+        ) as compiler:
             results = compiler.results()
         made = list(zip((one for one, _ in launched), results, strict=True))
         refused = tuple({one.id: one for one in refused_launches(made, self.where)}.values())

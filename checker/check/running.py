@@ -1,4 +1,4 @@
-"""The program in a text, and launches of a program in a box."""
+"""The program in a text, and launches of a program in a sandbox."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 from checker import catalog
-from checker.box.alone import Alone
-from checker.box.here import Here
-from checker.box.host import Host
-from checker.box.parent import Box, Lent, Limits, Pass, PassResult
-from checker.box.protocol.device import Device
 from checker.course.ladder import RUNGS
+from checker.sandbox.host import Host
+from checker.sandbox.in_process import InProcess
+from checker.sandbox.one_process import OneProcess
+from checker.sandbox.parent import Limits, Linked, Pass, PassResult, Sandbox
+from checker.sandbox.protocol.device import Device
 from checker.submission.read import Submission, defines
 
-if TYPE_CHECKING:  # numpy is imported while the box starts
-    from checker.box.parent import BoxResult
-    from checker.box.protocol.launch import Launch
+if TYPE_CHECKING:  # numpy is imported while the sandbox starts
     from checker.course.puzzle import Kernel
+    from checker.sandbox.parent import SandboxResult
+    from checker.sandbox.protocol.launch import Launch
     from checker.submission.extract import Program
     from checker.submission.problem import Problem
 
 
-def box_of(
+def sandbox_of(
     limits: Limits, host: Host, device: Device = Device.INTERPRETER
-) -> AbstractContextManager[Box | Alone | Here]:
-    """Return the box of a host, which starts as it is entered."""
-    if host.here:
-        return nullcontext(Here(limits))
-    return Alone(limits) if host.alone else Box(limits, device, host)
+) -> AbstractContextManager[Sandbox | OneProcess | InProcess]:
+    """Return the sandbox of a host, which starts as it is entered."""
+    if host.in_process:
+        return nullcontext(InProcess(limits))
+    return OneProcess(limits) if host.alone else Sandbox(limits, device, host)
 
 
 def launch(
@@ -38,26 +38,28 @@ def launch(
     limits: Limits,
     host: Host | None = None,
     device: Device = Device.INTERPRETER,
-    lent: Sequence[Lent] = (),
+    linked: Sequence[Linked] = (),
     order: Sequence[int] | None = None,
 ) -> PassResult:
     """Run launches of a program that nothing keeps from being run, as in practice.
 
-    `lent`: as `Box.run` takes it. `order`: the programs that run of each launch; None: all of them.
+    `linked`: as `Sandbox.run` takes it. `order`: the programs that run of each launch; None: all of them.
     """
-    with box_of(limits, host or Host(), device) as box:
+    with sandbox_of(limits, host or Host(), device) as sandbox:
         in_order: Pass = [(number, order or range(one.programs)) for number, one in enumerate(launches)]
-        return run_in(box, (program.source, list(program.kernels), launches, [in_order]), lent).passes[0]
+        return run_in(sandbox, (program.source, list(program.kernels), launches, [in_order]), linked).passes[0]
 
 
 def run_in(
-    box: Box | Alone | Here, asked: tuple[str, list[str], list[Launch], list[Pass]], lent: Sequence[Lent]
-) -> BoxResult:
-    """Run what is asked; kernels of other programs are lent to PyTorch alone, which has no other box."""
-    if not lent:
-        return box.run(*asked)
-    assert isinstance(box, Box)
-    return box.run(*asked, lent)
+    sandbox: Sandbox | OneProcess | InProcess,
+    asked: tuple[str, list[str], list[Launch], list[Pass]],
+    linked: Sequence[Linked],
+) -> SandboxResult:
+    """Run what is asked; kernels of other programs are linked to PyTorch alone, which has no other sandbox."""
+    if not linked:
+        return sandbox.run(*asked)
+    assert isinstance(sandbox, Sandbox)
+    return sandbox.run(*asked, linked)
 
 
 def program_of(

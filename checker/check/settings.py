@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from checker import catalog
-from checker.box.parent import Box, Limits, Pass
-from checker.box.protocol.device import Device
-from checker.box.protocol.results import LaunchResult
-from checker.check.terms import Outcome
+from checker.check.conditions import Outcome
 from checker.course.case import Case
 from checker.course.puzzle import Puzzle
-from checker.judge.asked import launch_of
 from checker.judge.evidence import Evidence, listed, locator
 from checker.judge.general import finding
 from checker.judge.judge import judge
+from checker.judge.requests import launch_of
+from checker.sandbox.parent import Limits, Pass, Sandbox
+from checker.sandbox.protocol.device import Device
+from checker.sandbox.protocol.results import LaunchResult
 from checker.submission.extract import Program
 from checker.submission.read import Submission
 
@@ -59,8 +59,8 @@ def _runs(puzzle: Puzzle, case: Case, program: Program, limits: Limits) -> list[
     """Return TIMES results of the launch with each of the settings; None where its process ended first."""
     launches = [replace(launch_of(case, puzzle), options=options) for options in ({}, *OTHERS)]
     passes: list[Pass] = [[(number, ())] for number in range(len(launches)) for _ in range(TIMES)]
-    with Box(limits, Device.CUDA) as box:
-        done = box.run(program.source, list(program.kernels), launches, passes).passes
+    with Sandbox(limits, Device.CUDA) as sandbox:
+        done = sandbox.run(program.source, list(program.kernels), launches, passes).passes
     results = [one.results.get(one.asked[0]) for one in done]
     return [results[first : first + TIMES] for first in range(0, len(results), TIMES)]
 

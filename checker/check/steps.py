@@ -1,4 +1,4 @@
-"""The steps of one check: read and lint, choose cases, run them in the box, judge, compile, conclude."""
+"""The steps of one check: read and lint, choose cases, run them in the sandbox, judge, compile, conclude."""
 
 from __future__ import annotations
 
@@ -11,39 +11,39 @@ from functools import cache
 import numpy as np
 
 import checker
-from checker.box.alone import Alone
-from checker.box.compiling import Compiler
-from checker.box.exchange import Ending
-from checker.box.here import Here
-from checker.box.parent import Box, BoxResult, Lent, Pass
-from checker.box.protocol.fitting import smallest_tiles, tile
-from checker.box.protocol.launch import Launch
-from checker.box.protocol.records import MEMORY, TILE
-from checker.box.protocol.results import LaunchResult
-from checker.box.protocol.supported import untried
+from checker.check.conditions import Conditions, Outcome, device_of
 from checker.check.difference import beside
-from checker.check.lent import lent
-from checker.check.running import box_of, of_another, program_of, run_in
-from checker.check.terms import Outcome, Terms, device_of
+from checker.check.linking import linked
+from checker.check.running import of_another, program_of, run_in, sandbox_of
 from checker.course.case import Case, for_gpu, numbered
 from checker.course.clean import cleaned
 from checker.course.places import check_typed
 from checker.course.puzzle import Puzzle
 from checker.course.verdict import Finding, Run, Status, Verdict
-from checker.judge.ahead import expected_ahead
-from checker.judge.asked import half_of, launch_of, runs_of, steps_of
 from checker.judge.compiled import compilations, compile_findings, compile_remarks, jobs, only_in_half, without_half
 from checker.judge.difference.comparison import is_right
-from checker.judge.endings import ended, malformed
 from checker.judge.errors import error_finding
 from checker.judge.evidence import Evidence, locator
+from checker.judge.exits import ended, malformed
 from checker.judge.judge import in_order_of_cases, judge, properties, status_of
 from checker.judge.launches import as_launched, refused_launches
 from checker.judge.overwork import overworked
+from checker.judge.precomputed import expected_ahead
+from checker.judge.requests import half_of, launch_of, runs_of, steps_of
 from checker.judge.text.axes import with_axis
 from checker.judge.text.branches import finding_on, not_entered, unproven
 from checker.judge.text.unstored import outside, with_reason
 from checker.judge.tf32 import in_fp32, tf32_remarks
+from checker.sandbox.compiling import Compiler
+from checker.sandbox.exchange import Ending
+from checker.sandbox.in_process import InProcess
+from checker.sandbox.one_process import OneProcess
+from checker.sandbox.parent import Linked, Pass, Sandbox, SandboxResult
+from checker.sandbox.protocol.fitting import smallest_tiles, tile
+from checker.sandbox.protocol.launch import Launch
+from checker.sandbox.protocol.records import MEMORY, TILE
+from checker.sandbox.protocol.results import LaunchResult
+from checker.sandbox.protocol.supported import untried
 from checker.submission.extract import NotASubmission, Program
 from checker.submission.fingerprint import fingerprint
 from checker.submission.problem import Problem
@@ -71,14 +71,14 @@ class _Plan:
 class Check:
     """One check of one submission."""
 
-    def __init__(self, puzzle: Puzzle, submission: Submission, terms: Terms):
+    def __init__(self, puzzle: Puzzle, submission: Submission, conditions: Conditions):
         # Both are asked of a case more than once.
         self.puzzle = replace(puzzle, budget=cache(puzzle.budget), expected=cache(puzzle.expected))
         self.submission = submission
-        self.terms = terms
+        self.conditions = conditions
         self.where = locator(submission)
         # What practice has found out is not believed in grading: who practises here may have written it.
-        self.practice = terms.key is None
+        self.practice = conditions.key is None
         self.draw = puzzle.draw()
         self.unjudged = Verdict(
             puzzle.id,
@@ -88,15 +88,15 @@ class Check:
             puzzle.unproven,
             file=submission.name,
             mode="practice" if self.practice else "grading",
-            sandbox=terms.sandbox,
+            sandbox=conditions.sandbox,
             submission_sha256=submission.sha256,
             versions={"checker": checker.__version__, "python": ".".join(map(str, sys.version_info[:3]))},
         )
 
-    def run(self, box: Box | Alone | Here) -> Outcome:
+    def run(self, sandbox: Sandbox | OneProcess | InProcess) -> Outcome:
         """Return the outcome, from text to verdict."""
         try:
-            program, problems = program_of(self.submission, self.puzzle.kernels, linted=self.terms.lint)
+            program, problems = program_of(self.submission, self.puzzle.kernels, linted=self.conditions.lint)
         except NotASubmission as refused:
             return self._not_run(self._of_another() or self._finding(refused.problem, Status.INVALID))
         except (RecursionError, MemoryError, ValueError):  # text that was made to be hard to read
@@ -106,29 +106,29 @@ class Check:
             return self._not_run(*(self._finding(problem, status[problem.compiles]) for problem in problems))
         if all(program.empty(kernel) for kernel in program.kernels):
             return self._not_run(self._not_started(program))
-        if self.terms.key is not None:
-            self.draw = self.puzzle.draw(self.terms.key, fingerprint(program))
-        others = lent(self.puzzle.id, self.terms.lent)
+        if self.conditions.key is not None:
+            self.draw = self.puzzle.draw(self.conditions.key, fingerprint(program))
+        others = linked(self.puzzle.id, self.conditions.linked)
         plan = self._plan(program)
         compiled = [case for case in plan.runnable if case.id < plan.usual]  # with the puzzle's constexprs
-        unseen = self.puzzle.pytorch or self.terms.on_gpu or not self.terms.host.walled
+        unseen = self.puzzle.pytorch or self.conditions.on_gpu or not self.conditions.host.walled
         with Compiler(
             program.source,
-            [] if unseen else jobs(self.puzzle, compiled, self.terms.targets),
-            self.terms.limits,
-            self.terms.host,
+            [] if unseen else jobs(self.puzzle, compiled, self.conditions.targets),
+            self.conditions.limits,
+            self.conditions.host,
             cached=self.practice,
             assembled=self.practice,
         ) as compiler:
-            if isinstance(box, Here):
+            if isinstance(sandbox, InProcess):
                 titles = {one.name: one.title for one in self.puzzle.properties}
-                box.about = [titles.get(next(iter(case.proves), ""), "") for case in plan.launched]
-            with expected_ahead(self.puzzle, plan.runnable if self.terms.on_gpu else ()) as puzzle:
-                result = run_in(box, (program.source, list(program.kernels), plan.launches, plan.passes), others)
+                sandbox.about = [titles.get(next(iter(case.proves), ""), "") for case in plan.launched]
+            with expected_ahead(self.puzzle, plan.runnable if self.conditions.on_gpu else ()) as puzzle:
+                result = run_in(sandbox, (program.source, list(program.kernels), plan.launches, plan.passes), others)
                 evidence = self._evidence(plan, result)
                 verdict = self._judged(puzzle, program, plan, evidence, result)
-            if not (self.terms.on_gpu or program.atomics or verdict.accepted):
-                verdict = self._beside_the_solution(box, program, verdict, evidence)
+            if not (self.conditions.on_gpu or program.atomics or verdict.accepted):
+                verdict = self._beside_the_solution(sandbox, program, verdict, evidence)
             if verdict.earned:  # what does not compile scores 0, unless that is so in half precision alone
                 verdict = self._with_compiled(verdict, compiler)
         if others and verdict.accepted:
@@ -175,11 +175,11 @@ class Check:
 
     def _plan(self, program: Program) -> _Plan:
         usual = self.puzzle.cases(self.draw)
-        if self.terms.on_gpu:
+        if self.conditions.on_gpu:
             large = self.puzzle.large_cases(self.draw) if self.puzzle.large_cases else []
-            usual = [case for case in usual if not case.once] + [replace(case, telling=False) for case in large]
+            usual = [case for case in usual if not case.once] + [replace(case, informative=False) for case in large]
         cases = [*usual, *self._suspected(program)]
-        if self.terms.on_gpu:
+        if self.conditions.on_gpu:
             cases = [for_gpu(case) for case in cases]
         cases = numbered(cases)
         filled = {kernel for kernel in program.kernels if not program.empty(kernel)}
@@ -188,7 +188,7 @@ class Check:
         in_order, shuffled = self._passes(runnable, launches)
         in_tf32 = {}
         for number, case in in_fp32(self.puzzle, runnable).items() if self.practice else ():
-            if not self.terms.on_gpu:
+            if not self.conditions.on_gpu:
                 number, launch = len(launches), replace(launches[number], tf32=True)
                 shuffled.append((number, np.arange(launch.programs)))
                 launches.append(launch)
@@ -214,14 +214,14 @@ class Check:
         runs = [runs_of(case, self.puzzle) for case in cases]
         second = half_of({n: steps_of(case, self.puzzle) for n, case in enumerate(cases) if runs[n] == 1})
         for number, (case, launch) in enumerate(zip(cases, launches, strict=True)):
-            programs = np.array(() if self.terms.on_gpu else case.programs or range(launch.programs), np.int64)
+            programs = np.array(() if self.conditions.on_gpu else case.programs or range(launch.programs), np.int64)
             if number not in second:
                 in_order.append((number, programs))
             if runs[number] == 2 or number in second:
                 shuffled.append((number, shuffle.permutation(programs)))
         return [in_order, shuffled]
 
-    def _evidence(self, plan: _Plan, result: BoxResult) -> list[Evidence]:
+    def _evidence(self, plan: _Plan, result: SandboxResult) -> list[Evidence]:
         """Results by case. Raises RuntimeError if they cannot be judged, and not because of the submission."""
         smallest = smallest_tiles((launch.kernel, launch.constexprs) for launch in plan.launches)
         for one in result.passes:
@@ -235,7 +235,7 @@ class Check:
         first, second = (one.results for one in result.passes)
         return [Evidence(case, first.get(n), second.get(n)) for n, case in enumerate(plan.runnable)]
 
-    def _endings(self, plan: _Plan, result: BoxResult) -> Iterator[Finding]:
+    def _endings(self, plan: _Plan, result: SandboxResult) -> Iterator[Finding]:
         """Findings on how the runners ended."""
         for one in result.passes:
             if one.loading is not None:
@@ -247,12 +247,12 @@ class Check:
             elif one.ending is Ending.STOPPED:
                 continue  # what happened in the other pass is the news
             elif one.ending is Ending.KILLED_FROM_OUTSIDE:
-                raise RuntimeError("the box was killed from outside, as by the system when memory is short")
+                raise RuntimeError("the sandbox was killed from outside, as by the system when memory is short")
             elif one.unanswered is not None:
-                yield ended(one.ending, one.code, self.terms.limits, plan.launched[one.unanswered])
+                yield ended(one.ending, one.code, self.conditions.limits, plan.launched[one.unanswered])
 
     def _judged(
-        self, puzzle: Puzzle, program: Program, plan: _Plan, evidence: list[Evidence], result: BoxResult
+        self, puzzle: Puzzle, program: Program, plan: _Plan, evidence: list[Evidence], result: SandboxResult
     ) -> Verdict:
         """Return what the judge makes of the evidence, and of how the runners ended."""
         made = judge(puzzle, evidence, self.where, program.kernels)
@@ -265,7 +265,7 @@ class Check:
         unfinished = [self._empty(program, kernel) for kernel in empty]
         findings = [*in_order_of_cases([*endings.values(), *made.findings]), *unfinished]
         results = properties(self.puzzle, plan.cases, made)
-        if not self.terms.on_gpu and not findings:  # beside anything else it would be noise
+        if not self.conditions.on_gpu and not findings:  # beside anything else it would be noise
             reached = {n for e in evidence for answer in e.results for n in answer.reached}
             if missing := not_entered(program, reached):
                 findings = [finding_on(missing, self.where)]
@@ -273,7 +273,7 @@ class Check:
         known = {n: answer for one in reversed(result.passes) for n, answer in one.results.items()}
         lost = [] if findings else tf32_remarks(puzzle, {case: known.get(n) for n, case in plan.in_tf32.items()})
         printed = result.passes[0].printed if self.practice else {}
-        device = device_of(self.puzzle.id, self.terms).reported
+        device = device_of(self.puzzle.id, self.conditions).reported
         return replace(
             self.unjudged,
             status=status_of(findings, results),
@@ -301,9 +301,9 @@ class Check:
         """Yield what this check cannot say, for want of an interpreter, of a compiler or of a Triton that we know."""
         if sentence := untried(versions.get("triton", "")):
             yield sentence
-        if self.terms.host.alone and not self.terms.host.here:
+        if self.conditions.host.alone and not self.conditions.host.in_process:
             yield "without Triton: no compile step, one process, no memory limit."
-        if not self.terms.on_gpu:
+        if not self.conditions.on_gpu:
             return
         yield "a GPU tells nothing of memory traffic and races between programs: the interpreter does."
         if prints:
@@ -314,7 +314,7 @@ class Check:
                 yield f"this GPU has not enough {what} for: {one.case.name}."
 
     def _beside_the_solution(
-        self, box: Box | Alone | Here, program: Program, verdict: Verdict, evidence: list[Evidence]
+        self, sandbox: Sandbox | OneProcess | InProcess, program: Program, verdict: Verdict, evidence: list[Evidence]
     ) -> Verdict:
         """Return the verdict with where the kernel of its first finding differs from the solution, if it is about a
         launch.
@@ -322,9 +322,13 @@ class Check:
 
         def run(text: str, launches: list[Launch]) -> Mapping[int, LaunchResult]:
             order: Pass = [(n, range(one.programs)) for n, one in enumerate(launches)]
-            if isinstance(box, Here):
-                box.about = ()  # no property is proven any more
-            with box_of(self.terms.limits, self.terms.host) if isinstance(box, Alone) else nullcontext(box) as again:
+            if isinstance(sandbox, InProcess):
+                sandbox.about = ()  # no property is proven any more
+            with (
+                sandbox_of(self.conditions.limits, self.conditions.host)
+                if isinstance(sandbox, OneProcess)
+                else nullcontext(sandbox) as again
+            ):
                 return again.run(text, list(program.kernels), launches, [order]).passes[0].results
 
         about = verdict.findings[0].where.case_id if verdict.findings else None
@@ -356,16 +360,14 @@ class Check:
             return verdict
         return replace(verdict, compiled=compilations(compiled))
 
-    def _with_launches(self, verdict: Verdict, evidence: list[Evidence], others: Sequence[Lent]) -> Verdict:
-        """Return the verdict on a function with what the compiler made of the kernels that it is lent, as it launches
-        them.
-        """
-        launched = as_launched(self.puzzle, evidence, self.terms.targets)
+    def _with_launches(self, verdict: Verdict, evidence: list[Evidence], others: Sequence[Linked]) -> Verdict:
+        """Return the verdict on a function with what the compiler made of its linked kernels, as it launches them."""
+        launched = as_launched(self.puzzle, evidence, self.conditions.targets)
         refused: list[Finding] = []
         for source, names in others:
             own = [(one, job) for one, job in launched if job.kernel in names]
             jobs = [job for _, job in own]
-            with Compiler(source, jobs, self.terms.limits, self.terms.host, assembled=False) as compiler:
+            with Compiler(source, jobs, self.conditions.limits, self.conditions.host, assembled=False) as compiler:
                 made = zip((one for one, _ in own), compiler.results(), strict=True)
                 refused += refused_launches(list(made), self.where)
         once = {(finding.id, finding.where.line): finding for finding in reversed(refused)}

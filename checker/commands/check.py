@@ -10,10 +10,8 @@ from typing import NoReturn
 
 import click
 
-from checker.box.host import Host
-from checker.box.parent import gpu_missing
-from checker.check import Terms
-from checker.check.lent import AnotherFirst
+from checker.check import Conditions
+from checker.check.linking import AnotherFirst
 from checker.commands.arguments import as_json, no_compile, of_file, of_targets
 from checker.commands.output import write
 from checker.commands.problems import as_misuse
@@ -24,6 +22,8 @@ from checker.course.status import ExitStatus, Misuse
 from checker.course.verdict import Status
 from checker.learner.practice import all_checked, checked, misused, twice
 from checker.report.screen import echo
+from checker.sandbox.host import Host
+from checker.sandbox.parent import gpu_missing
 
 _SERIOUSNESS = [
     *(ExitStatus.ACCEPTED, ExitStatus.NOT_STARTED, ExitStatus.REFUSED),
@@ -73,7 +73,7 @@ def check(
     Of several puzzles, the worst.
     """
     try:
-        under = _terms(key, device, "" if no_compile else targets_, unsafe=unsafe)
+        under = _conditions(key, device, "" if no_compile else targets_, unsafe=unsafe)
         if puzzle is None:
             if file is not None:
                 raise Misuse("Say which puzzle the file solves: python -m checker check PUZZLE --file PATH.")
@@ -92,8 +92,8 @@ def check(
     sys.exit(worst)
 
 
-def _terms(key: str | None, device: str, wanted: str, *, unsafe: bool) -> Terms:
-    """Under which terms is checked; `wanted`: targets, none if empty. With a key in a cage, unless `unsafe`."""
+def _conditions(key: str | None, device: str, wanted: str, *, unsafe: bool) -> Conditions:
+    """Under which conditions is checked; `wanted`: targets, none if empty. With a key in a cage, unless `unsafe`."""
     if key is not None and not key.strip():
         raise Misuse("The key is empty. Name one, or leave --key out to practise.")
     if device == "cuda" and key is not None and not unsafe:
@@ -101,13 +101,13 @@ def _terms(key: str | None, device: str, wanted: str, *, unsafe: bool) -> Terms:
     if device == "cuda" and (reason := gpu_missing()):
         raise Misuse(f"{reason} Without --device cuda, the interpreter checks as strictly.")
     with as_misuse(ValueError):
-        terms = Terms(key=key, device=device, targets=targets.chosen(wanted) if wanted else ())
+        conditions = Conditions(key=key, device=device, targets=targets.chosen(wanted) if wanted else ())
     if key is None or unsafe:
-        return terms
-    from checker.box.cage import cage  # needs fcntl
+        return conditions
+    from checker.sandbox.cage import cage  # needs fcntl
 
     try:
-        return replace(terms, host=Host(cage.held()))
+        return replace(conditions, host=Host(cage.held()))
     except cage.NoCage as reason:
         raise Misuse(
             f"Grading was not started, because no sandbox works here. {reason} python -m checker doctor says "

@@ -56,7 +56,7 @@ def _translated(command: click.Command) -> click.Command:
     """Return a command whose help is in the language that is spoken."""
     if spoken() == ENGLISH:
         return command
-    from checker.report.said import said
+    from checker.report.translated import said
 
     parts = inspect.cleandoc(command.help or "").split("\n\n")
     command.help = "\n\n".join(said(part if part.startswith("\b") else " ".join(part.split())) for part in parts)
@@ -128,7 +128,7 @@ def _plain_signs(error: UnicodeError) -> tuple[str, int]:
 
 
 def _stop(number: int, frame: object) -> None:
-    """Turn the first SIGTERM or SIGHUP into an orderly end, which takes the box down and no second one disturbs."""
+    """Turn the first SIGTERM or SIGHUP into an orderly end, which takes the sandbox down and no second one disturbs."""
     signal.signal(number, signal.SIG_IGN)
     raise Ended(128 + number)
 

@@ -13,8 +13,8 @@ from rich.text import Text
 
 from checker.course.status import ExitStatus
 from checker.doctor.facts import Diagnosis, diagnosis
-from checker.report.said import said
 from checker.report.screen import Prose, console, say
+from checker.report.translated import said
 
 
 @click.command()

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.padding import Padding
 
 from checker import catalog
-from checker.check import Terms
+from checker.check import Conditions
 from checker.commands.arguments import PATH, into_folder, of_file, of_puzzle, of_targets
 from checker.commands.output import can_draw, end
 from checker.commands.problems import as_misuse
@@ -26,8 +26,8 @@ from checker.course.places import shown, spoken_script
 from checker.course.puzzle import Puzzle
 from checker.course.status import ExitStatus, Misuse
 from checker.learner.practice import outcome_of
-from checker.report.said import said
 from checker.report.screen import Prose, console, echo, say
+from checker.report.translated import said
 from checker.report.words import typed
 from checker.submission.definitions import newest
 from checker.submission.read import Submission, Unreadable
@@ -52,7 +52,7 @@ def bench(puzzle: str, file: Path | None, every: bool, predict: bool, into: Path
         if redraw is not None:
             result = run.reread(redraw)
         else:
-            outcome = outcome_of(puzzle, file, Terms(targets=()))
+            outcome = outcome_of(puzzle, file, Conditions(targets=()))
             if not outcome.verdict.accepted:
                 end(outcome.verdict, "Nothing was timed: the kernel has to be right first.")
             with console(stderr=True).status("checking") as status:
@@ -104,7 +104,7 @@ def compiled(
                 older = None if before is None else _older(before, about)
                 found = command.shown(about, submission, older, targets_, size, launch)
     if found is None:  # a check says why
-        end(outcome_of(puzzle, path, Terms(targets=())).verdict)
+        end(outcome_of(puzzle, path, Conditions(targets=())).verdict)
     screen = console()
     for part in found.parts:
         screen.print(part, soft_wrap=bool(stage))
@@ -132,7 +132,7 @@ def trace(puzzle: str, file: Path | None, into: Path) -> NoReturn:
 
     screen = console()
     try:
-        outcome = outcome_of(puzzle, file, Terms(targets=()), believing=True)
+        outcome = outcome_of(puzzle, file, Conditions(targets=()), believing=True)
         verdict, seen = outcome.verdict, traced(outcome)
     except Misuse as misuse:
         _see_help(misuse, "trace")
@@ -165,7 +165,7 @@ def step(puzzle: str, file: Path | None, program: int | None, size: str, into: P
 
     screen = console()
     try:
-        outcome = outcome_of(puzzle, file, Terms(targets=()), believing=True)
+        outcome = outcome_of(puzzle, file, Conditions(targets=()), believing=True)
         data = stepped.data_of(outcome, stepped.Asked(program, size))
     except Misuse as misuse:
         _see_help(misuse, "step")

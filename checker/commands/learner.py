@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from checker import catalog
-from checker.check import Terms, check
+from checker.check import Conditions, check
 from checker.commands.arguments import PATH, of_file, of_puzzle
 from checker.commands.output import end
 from checker.course import places
@@ -30,7 +30,7 @@ from checker.learner.practice import best, checked, fault, held_back
 from checker.learner.progress import helped, noted, opened
 from checker.learner.solution import page
 from checker.report import screen, terminal
-from checker.report.said import said
+from checker.report.translated import said
 from checker.report.words import typed
 from checker.submission.definitions import candidates
 from checker.submission.read import Unreadable, from_cells, from_file
@@ -86,7 +86,9 @@ def predict(puzzle: str, words: tuple[str, ...], file: Path | None) -> NoReturn:
     if any(guess is not None for guess in guesses.values()):
         path = file or Path(places.shown(places.spoken_script(puzzle)))
         try:
-            outcome = best(puzzle, candidates(path, found.kernels), Terms(targets=()))  # what it finds, `check` says
+            outcome = best(
+                puzzle, candidates(path, found.kernels), Conditions(targets=())
+            )  # what it finds, `check` says
             if not outcome.verdict.accepted:
                 screen.say(console, predictions.not_accepted(found), typed("check", puzzle, file=file))
                 sys.exit(outcome.verdict.exit_status)
@@ -183,7 +185,7 @@ def solution(puzzle: str, force: bool) -> None:
 
 
 def _print(console: Console, code: str, walk_through: str) -> None:
-    """Print code and its walk-through for a terminal, in its colours, and without boxes and backgrounds."""
+    """Print code and its walk-through for a terminal, in its colours, and without sandboxes and backgrounds."""
     from rich.syntax import Syntax
 
     console.print(Syntax(code, "python", theme=COLOURS, background_color="default", word_wrap=True))
@@ -277,7 +279,7 @@ def _judged(console: Console, one: Bug, puzzle: Puzzle, line: int | None, fails:
     if strange := [name for name in fails if name not in known]:
         raise Misuse(f"There is no property {', '.join(strange)}. There are: {', '.join(known)}.")
     submission = from_cells([("code", one.text)], one.path().name, numbered=False)
-    verdict = check(one.puzzle, submission, Terms(targets=())).verdict
+    verdict = check(one.puzzle, submission, Conditions(targets=())).verdict
     failing = {p.name for p in verdict.properties if not p.passed}
     for name in fails:
         console.print(f"✓ {name}: fails indeed" if name in failing else f"✗ {name}: holds all the same")
@@ -306,7 +308,7 @@ def _fixed(console: Console, one: Bug) -> ExitStatus:
     if places_changed == 0:
         screen.say(console, "The bug is as it was. Fix it in its file first:", places.shown(path))
         return ExitStatus.REFUSED
-    verdict = check(one.puzzle, submission, Terms()).verdict
+    verdict = check(one.puzzle, submission, Conditions()).verdict
     if not verdict.accepted:
         held = tuple(replace(finding, withheld=bool(finding.question)) for finding in verdict.findings)
         console.print(terminal.report(replace(verdict, findings=held)), crop=False)

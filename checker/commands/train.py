@@ -11,9 +11,8 @@ from typing import NoReturn
 
 import click
 
-from checker.box.exchange import TooBusy
-from checker.check import Terms, check
-from checker.check.lent import own
+from checker.check import Conditions, check
+from checker.check.linking import own
 from checker.commands.arguments import PATH, into_folder
 from checker.commands.output import can_draw, end
 from checker.course.ladder import RUNGS
@@ -22,6 +21,7 @@ from checker.course.status import ExitStatus, Misuse
 from checker.learner.practice import outcome_of
 from checker.learner.progress import opened
 from checker.report.screen import console, echo
+from checker.sandbox.exchange import TooBusy
 from checker.train import session
 from checker.train.result import Training, page
 from checker.train.sizes import SIZES
@@ -43,7 +43,7 @@ def train(file: Path | None, device: str, steps: int | None, into: Path) -> NoRe
     if steps is not None:
         size = replace(size, steps=steps, warm_up=min(size.warm_up, steps // 10))
     session.insist(device, into)
-    outcome = outcome_of("c1", path, Terms(targets=()), believing=True)
+    outcome = outcome_of("c1", path, Conditions(targets=()), believing=True)
     if not outcome.verdict.accepted or outcome.submission is None:
         end(outcome.verdict, "Nothing was trained: the attention has to be right first.")
     stop = session.Stop()
@@ -70,7 +70,7 @@ def _keep(training: Training, folder: Path) -> None:
         echo("Nothing was drawn: matplotlib is missing.")
     verdicts = []
     with suppress(TooBusy):  # then the page goes without
-        verdicts = [check(needed, own(needed), Terms(targets=())).verdict for needed in RUNGS["c1"].launches]
+        verdicts = [check(needed, own(needed), Conditions(targets=())).verdict for needed in RUNGS["c1"].launches]
     found = opened().progress
     text = page(training, verdicts, sum(found.of(puzzle_id).solved for puzzle_id in RUNGS), len(RUNGS))
     try:

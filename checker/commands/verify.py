@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import click
 
-from checker.check import Terms
+from checker.check import Conditions
 from checker.check.own import own
 from checker.commands.arguments import PATH, as_json, no_compile, of_targets
 from checker.commands.output import write
@@ -73,10 +73,10 @@ def verify(context: click.Context, /, file: Path | None, **options: Any) -> NoRe
             submission = from_file(file)
         given = {**_in_file(context, submission.text), **{name: value for name, value in options.items() if value}}
         with as_misuse(ValueError):
-            terms = Terms(targets=() if no_compile else targets.chosen(targets_))
+            conditions = Conditions(targets=() if no_compile else targets.chosen(targets_))
         if given.pop("no_half", False):
             given["types"] = ("fp32",)
-        verdict = own(submission, Claims(**given), terms).verdict
+        verdict = own(submission, Claims(**given), conditions).verdict
     except Misuse as misuse:
         verdict = misused(str(misuse), "See python -m checker verify --help.")
     except Exception as error:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-SUBMISSION = "submission.py"  # what the box calls the text that it compiles
+SUBMISSION = "submission.py"  # what the sandbox calls the text that it compiles
 
 _FILE = re.compile(r'^\s*\.file\s+(\d+)(?:\s+"[^"]*")*\s+"([^"]*)"')
 _LOC = re.compile(r"^\s*\.loc\s+(\d+)\s+(\d+)\s+(\d+)(.*)")

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from rich.console import RenderableType
 from rich.text import Text
 
-from checker.box import standin
 from checker.check import program_of
 from checker.compiled import form, run, table
 from checker.compiled.form import Form
@@ -22,6 +21,7 @@ from checker.course.puzzle import Puzzle
 from checker.course.status import Misuse
 from checker.judge.evidence import locator
 from checker.report.words import typed
+from checker.sandbox import standin
 from checker.submission.extract import NotASubmission, Program
 from checker.submission.read import Submission, from_file
 

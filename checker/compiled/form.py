@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from checker.box.compiling import Job
 from checker.course.case import Case
 from checker.course.puzzle import PLENTY, Kernel, Puzzle, Timed, Tuning
 from checker.course.status import Misuse
 from checker.judge.forms import as_launched, job_of, shortened, timed_like
+from checker.sandbox.compiling import Job
 
 MOST_WARPS = 32  # 1024 threads
 WARPS = 4  # of a launch that says nothing of them

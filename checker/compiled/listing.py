@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from checker.box.inside.lowering import ASSEMBLER
 from checker.compiled import assembler, ttgir
 from checker.compiled.assembler import SUBMISSION
 from checker.course.clean import clean
+from checker.sandbox.inside.lowering import ASSEMBLER
 
 STAGES = {"ttgir": "ttgir", "llir": "llir", "ptx": ASSEMBLER}  # what can be asked for, and the name of its text
 

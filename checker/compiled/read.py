@@ -7,14 +7,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from checker.box.compiling import Compiled
-from checker.box.inside.lowering import ASSEMBLER
 from checker.compiled import assembler, ttgir
 from checker.compiled.assembler import Instruction
 from checker.compiled.form import Form
 from checker.compiled.occupancy import at_once
 from checker.compiled.result import Access, Dot, Loop, Made
 from checker.course.targets import KNOWN
+from checker.sandbox.compiling import Compiled
+from checker.sandbox.inside.lowering import ASSEMBLER
 from checker.submission.extract import Program
 
 WIDEST = 16  # bytes that one instruction of one thread moves

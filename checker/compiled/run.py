@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
-from checker.box.compiling import Compiled, Compiler
-from checker.box.parent import Limits
 from checker.compiled.form import Form
 from checker.compiled.read import made
 from checker.compiled.result import Made
 from checker.compiled.slowness import Cause, Narrow
+from checker.sandbox.compiling import Compiled, Compiler
+from checker.sandbox.parent import Limits
 from checker.submission.extract import Program
 
 

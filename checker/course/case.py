@@ -114,7 +114,7 @@ class Case:
     constexprs: Mapping[str, int | float | bool] = field(default_factory=dict)
     checked_arithmetic: bool = False  # integers that overflow raise
     on_gpu: bool = False  # tl.dot may round fp32 inputs to TF32, and nobody counts accesses
-    telling: bool = True  # False: most mistakes look alike in it, so it is diagnosed only if no other case failed
+    informative: bool = True  # False: most mistakes look alike in it, so it is diagnosed only if no other case failed
     once: bool = False  # chosen for its sizes: one run will do, on the interpreter only
     programs: tuple[int, ...] = ()  # those that are run, if not all are; their traffic is not counted
     asked: Mapping[str, npt.NDArray[np.bool_]] = field(default_factory=dict)  # then: what they write of each output

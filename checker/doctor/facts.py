@@ -14,13 +14,13 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
-from checker.box import standin
-from checker.box.cage.cage import NoCage, claim
-from checker.box.compiling import cache_folder
-from checker.box.inside import seccomp
-from checker.box.parent import gpu_missing
-from checker.box.protocol import supported
 from checker.doctor import exchange
+from checker.sandbox import standin
+from checker.sandbox.cage.cage import NoCage, claim
+from checker.sandbox.compiling import cache_folder
+from checker.sandbox.inside import seccomp
+from checker.sandbox.parent import gpu_missing
+from checker.sandbox.protocol import supported
 
 CHECKING = "checking"  # what a thing may be needed for
 SETTINGS = Path("/proc/sys")  # of the kernel

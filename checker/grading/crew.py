@@ -15,7 +15,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from checker.box.inside.children import end_with_parent
+from checker.sandbox.inside.children import end_with_parent
 
 WINDOW = 1000  # calls that are begun at a time
 RENEWED = 500  # calls, after which a process is replaced: whatever it has gathered is gone

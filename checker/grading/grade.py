@@ -8,16 +8,16 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from checker.box.cage.cage import Cage, NoCage, held
-from checker.box.exchange import TooBusy
-from checker.box.host import Host
-from checker.box.parent import pytorch_missing
-from checker.check import Terms, check
+from checker.check import Conditions, check
 from checker.course import ladder
 from checker.course.verdict import Verdict
 from checker.grading import key, record
 from checker.grading.chosen import Handed
 from checker.grading.settings import Settings
+from checker.sandbox.cage.cage import Cage, NoCage, held
+from checker.sandbox.exchange import TooBusy
+from checker.sandbox.host import Host
+from checker.sandbox.parent import pytorch_missing
 from checker.submission.read import Submission
 
 TRIES = 2
@@ -39,8 +39,8 @@ class NotInstalled(Exception):
     """A puzzle needs what is not installed here, so it is not graded; others are. A sentence without its end."""
 
 
-def terms_for_grading(course: Settings) -> Terms:
-    """Under which terms a course judges: on the interpreter, which is everywhere, and whose verdict is that of a GPU.
+def terms_for_grading(course: Settings) -> Conditions:
+    """Return the conditions of a course: on the interpreter, which is everywhere, and whose verdict is that of a GPU.
 
     Raises KeyProblem and NotReady: then no submission gets a score.
     """
@@ -52,7 +52,7 @@ def terms_for_grading(course: Settings) -> Terms:
             f"Nothing was graded, because no sandbox works here. {reason} python -m checker doctor says "
             "what to do about it. Or, if you trust everybody who hands in, write sandbox = 'none' in course.toml."
         ) from reason
-    return Terms(key=secret, host=Host() if cage is None else _host(cage))
+    return Conditions(key=secret, host=Host() if cage is None else _host(cage))
 
 
 @cache
@@ -104,13 +104,13 @@ def _called_alike(puzzle_id: str, submission: Submission) -> Submission:
     return replace(submission, name=f"{ladder.stems()[puzzle_id]}{Path(submission.name).suffix}")
 
 
-def checked(puzzle_id: str, submission: Submission, terms: Terms) -> Verdict:
+def checked(puzzle_id: str, submission: Submission, conditions: Conditions) -> Verdict:
     """Return the verdict, which nobody keeps. Raises NotInstalled, MachineTooBusy, CheckerFault."""
     if missing := not_installed([puzzle_id]):
         raise NotInstalled(missing)
     for left in reversed(range(TRIES)):
         try:
-            return check(puzzle_id, submission, terms).verdict
+            return check(puzzle_id, submission, conditions).verdict
         except TooBusy as busy:
             raise MachineTooBusy(f"This machine is too busy. {busy}") from busy
         except Exception as error:

@@ -30,7 +30,7 @@ from checker.submission.read import Submission
 
 FORM = 4  # of the file
 # What a result depends on; the report's words do not belong to it.
-JUDGING = ("course", "submission", "box", "catalog", "judge", "check")
+JUDGING = ("course", "submission", "sandbox", "catalog", "judge", "check")
 
 
 def judging(course: Settings) -> dict[str, Any]:

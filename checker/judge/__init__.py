@@ -1,1 +1,1 @@
-"""From what came out of the box to a `Verdict`, by trusted code only."""
+"""From what came out of the sandbox to a `Verdict`, by trusted code only."""

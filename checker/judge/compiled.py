@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from checker.box.compiling import DIED, Compiled, Job
 from checker.course.case import Case
 from checker.course.puzzle import Puzzle
 from checker.course.targets import KNOWN
@@ -16,6 +15,7 @@ from checker.judge.evidence import Locator, listed
 from checker.judge.forms import forms, ones
 from checker.judge.general import finding
 from checker.judge.naming import explaining_all
+from checker.sandbox.compiling import DIED, Compiled, Job
 
 _HALF = {"*fp16", "*bf16"}
 

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from checker.box.protocol.results import KernelError
 from checker.course.case import Case
 from checker.course.misconception import Raises
 from checker.course.puzzle import Puzzle
@@ -17,6 +16,7 @@ from checker.judge.evidence import Locator, first_of_each, grid_position
 from checker.judge.general import finding
 from checker.judge.naming import Idea, cover, ideas
 from checker.judge.text.shapes import clash
+from checker.sandbox.protocol.results import KernelError
 
 SHAPES = "shapes-do-not-fit"  # what is said of blocks that cannot be combined
 OUTSIDE = "outside-a-tensor"  # what is said of a launch whose strides lead out of the memory
@@ -75,19 +75,19 @@ def error_finding(error: KernelError, place: Where) -> Finding:
     if error.type == "MemoryError":
         return finding("out-of-memory", Status.OUT_OF_MEMORY, place)
     message = plain(error.message) or "no message"
-    if error.type == "Deadlock":  # of checker.box.inside.waiting
+    if error.type == "Deadlock":  # of checker.sandbox.inside.waiting
         return finding("programs-wait-for-ever", Status.TIME_LIMIT, place, message=error.message)
     if error.type == "NotAtomic":
         return finding("scratch-without-atomics", Status.NOT_DETERMINISTIC, place, access=plain(error.message))
-    if error.type == "NotScratch":  # of checker.box.inside.memory
+    if error.type == "NotScratch":  # of checker.sandbox.inside.memory
         return finding("atomics-outside-scratch", Status.CRASHED, place, access=plain(error.message))
-    if error.type == "FalsePromise":  # of checker.box.inside.promises, which needs Triton
+    if error.type == "FalsePromise":  # of checker.sandbox.inside.compiler_hints, which needs Triton
         return finding("false-promise", Status.CRASHED, place, message=message)
-    if error.type == "NotAllowed":  # of checker.box.inside.pytorch
+    if error.type == "NotAllowed":  # of checker.sandbox.inside.pytorch
         return finding("operation-not-allowed", Status.FORBIDDEN, place, message=message)
-    if error.type == "ByPyTorch":  # of checker.box.inside.autograd
+    if error.type == "ByPyTorch":  # of checker.sandbox.inside.autograd
         return finding("computed-without-kernel", Status.FORBIDDEN, place, message=message)
-    if error.type == "OutsideMemory":  # of checker.box.inside.autograd
+    if error.type == "OutsideMemory":  # of checker.sandbox.inside.autograd
         return finding(OUTSIDE, Status.OUT_OF_BOUNDS, place, message=message)
     if error.type == "WrongResult":
         return finding("returns-something-else", Status.MALFORMED_OUTPUT, place, message=message)

@@ -1,4 +1,4 @@
-"""What is known of each case once the box is closed, and the words to talk about it."""
+"""What is known of each case once the sandbox is closed, and the words to talk about it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from checker.box.protocol.results import LaunchResult
 from checker.course.case import AxisKind, Case, Role, Tensor
 from checker.course.verdict import Where
+from checker.sandbox.protocol.results import LaunchResult
 from checker.submission.read import Submission
 
 CONTEXT = 2  # lines shown before and after a marked one

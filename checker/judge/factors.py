@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from checker.box.protocol.records import is_size
 from checker.course.case import Array, Case
 from checker.judge.compare import MOSTLY, agrees
 from checker.judge.evidence import tensor_name
 from checker.judge.wrong import Wrong
+from checker.sandbox.protocol.records import is_size
 
 FEWEST = 3  # values that have one factor by more than chance
 SMALL_ERROR = 2e-2  # relative; below it a value is nearly right

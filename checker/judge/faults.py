@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from checker.box.protocol.records import LOAD, STORE
 from checker.course.case import Case
 from checker.course.verdict import Finding, Status, Traffic
 from checker.judge.evidence import Locator, listed, tensor_name
+from checker.sandbox.protocol.records import LOAD, STORE
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,6 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from checker.box.protocol.records import BLOCK, HELD
-from checker.box.protocol.results import LaunchResult
 from checker.course.case import Case
 from checker.course.misconception import Footprint, Uses
 from checker.course.puzzle import Puzzle
@@ -16,6 +14,8 @@ from checker.judge.evidence import Evidence, Locator
 from checker.judge.general import finding
 from checker.judge.naming import explaining_all, ideas
 from checker.judge.traffic import multiply_adds
+from checker.sandbox.protocol.records import BLOCK, HELD
+from checker.sandbox.protocol.results import LaunchResult
 
 
 def used(result: LaunchResult) -> Footprint:

@@ -12,13 +12,13 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from checker.box.compiling import Job
-from checker.box.protocol.fitting import fewer_stages, longest_side, sides
-from checker.box.protocol.launch import CONSTEXPR, Form
 from checker.course.case import Case
 from checker.course.puzzle import Kernel, Tuning
 from checker.course.targets import KNOWN
-from checker.judge.asked import launch_of
+from checker.judge.requests import launch_of
+from checker.sandbox.compiling import Job
+from checker.sandbox.protocol.fitting import fewer_stages, longest_side, sides
+from checker.sandbox.protocol.launch import CONSTEXPR, Form
 
 TYPES, MEMORY = "ttir", "llir"  # Triton's stages after which types, and shared memory, are settled
 

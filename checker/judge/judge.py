@@ -109,7 +109,7 @@ def _lost(puzzle: Puzzle, cases: list[Case], made: Judgement) -> set[str]:
 
 
 def in_order_of_cases(findings: list[Finding]) -> list[Finding]:
-    """Findings on the box first, then as the catalog orders its cases: what is basic before what is special.
+    """Findings on the sandbox first, then as the catalog orders its cases: what is basic before what is special.
 
     Traffic comes last: first make it right, then make it fast.
     """

@@ -11,7 +11,6 @@ from checker.course.case import Case
 from checker.course.puzzle import Puzzle
 from checker.course.text import Text
 from checker.course.verdict import Finding, Status
-from checker.judge.asked import runs_of
 from checker.judge.error_map import error_map
 from checker.judge.errors import OUTSIDE, Raised, name_errors
 from checker.judge.evidence import (
@@ -31,13 +30,14 @@ from checker.judge.notes import Left, Loss, Note, WrittenTwice, findings
 from checker.judge.overwork import overwork_finding, overworked
 from checker.judge.precision import losses, most_telling
 from checker.judge.refusals import Refused, name_refusals
+from checker.judge.requests import runs_of
 from checker.judge.traffic import named_findings, traffic_findings
 from checker.judge.values import name_wrong
 from checker.judge.wrong import Wrong, wrong_outputs
 
 
 @dataclass
-class Seen:
+class Observed:
     """What was seen of one kernel, before anything is explained. Cases go by their ids."""
 
     failed: dict[int, str] = field(default_factory=dict)  # why, in a few words
@@ -52,88 +52,92 @@ class Seen:
     overwork: list[Finding] = field(default_factory=list)  # of the first launch that was ended, if nothing explains it
 
 
-def judge_kernel(puzzle: Puzzle, evidence: list[Evidence], where: Locator, code: Text) -> tuple[Seen, list[Finding]]:
+def judge_kernel(
+    puzzle: Puzzle, evidence: list[Evidence], where: Locator, code: Text
+) -> tuple[Observed, list[Finding]]:
     """Return what was seen of a kernel, and the findings on it: those that say what is wrong before those that say
     where.
     """
-    seen = _collected(puzzle, evidence, where, code)
-    found = _explained(puzzle, seen, evidence, where, code)
+    observed = _observe(puzzle, evidence, where, code)
+    found = _diagnose(puzzle, observed, evidence, where, code)
     named = first_of_each([finding for finding in found if finding.named], lambda finding: finding.id)
     located = [finding for finding in found if not finding.named]
     cases = {one.case.id: one.case for one in evidence}
-    return seen, [_with_reason(_with_map(finding, seen.wrong), cases) for finding in (*named, *located)]
+    return observed, [_with_reason(_with_map(finding, observed.wrong), cases) for finding in (*named, *located)]
 
 
-def _collected(puzzle: Puzzle, evidence: list[Evidence], where: Locator, code: Text) -> Seen:
+def _observe(puzzle: Puzzle, evidence: list[Evidence], where: Locator, code: Text) -> Observed:
     """Return what was seen in each case."""
-    seen = Seen()
+    observed = Observed()
     for one in evidence:
         case = one.case
         stopped = next((r for r in one.results if r.error or r.refused), None)
         if one.left_out:
-            seen.left_out.add(case.id)
+            observed.left_out.add(case.id)
             if one.result is None:
                 continue
         if one.result is None or (stopped is None and len(one.results) + bool(one.left_out) < runs_of(case, puzzle)):
-            seen.failed[case.id] = "did not get that far"
-            seen.unseen.add(case.id)
+            observed.failed[case.id] = "did not get that far"
+            observed.unseen.add(case.id)
         elif stopped is not None and stopped.error is not None and overworked(stopped):
-            seen.failed[case.id] = "did not finish"
-            if not seen.over_traffic and not puzzle.pytorch:
-                seen.over_traffic += named_findings(puzzle, one, counted(evidence), where)
-            if not seen.over_traffic and not seen.overwork:
-                seen.overwork.append(overwork_finding(puzzle, case, stopped.error, where))
+            observed.failed[case.id] = "did not finish"
+            if not observed.over_traffic and not puzzle.pytorch:
+                observed.over_traffic += named_findings(puzzle, one, counted(evidence), where)
+            if not observed.over_traffic and not observed.overwork:
+                observed.overwork.append(overwork_finding(puzzle, case, stopped.error, where))
         elif stopped is not None and stopped.error is not None:
-            seen.raised.append(Raised(case, stopped.error))
-            seen.failed[case.id] = f"stopped with {stopped.error.type}"
+            observed.raised.append(Raised(case, stopped.error))
+            observed.failed[case.id] = f"stopped with {stopped.error.type}"
         elif stopped is not None and stopped.refused is not None:
-            seen.refused.append(Refused(case, stopped.refused))
+            observed.refused.append(Refused(case, stopped.refused))
             did = "wrote" if stopped.refused.store else "read"
-            seen.failed[case.id] = f"{did} outside {tensor_name(stopped.refused.tensor or 'its tensors')}"
+            observed.failed[case.id] = f"{did} outside {tensor_name(stopped.refused.tensor or 'its tensors')}"
         else:
-            if why := _wrong_with(puzzle, one, where, code, seen):
-                seen.failed[case.id] = why
-            elif not seen.over_traffic and not one.result.on_gpu and not case.programs:
+            if why := _wrong_with(puzzle, one, where, code, observed):
+                observed.failed[case.id] = why
+            elif not observed.over_traffic and not one.result.on_gpu and not case.programs:
                 summed = [one] if case.once else counted(evidence)
                 if puzzle.launched(case.kernel):
-                    seen.over_traffic += launch_findings(puzzle, one, where)
+                    observed.over_traffic += launch_findings(puzzle, one, where)
                 else:
                     over = traffic_findings if puzzle.footprint is None else footprint_findings
-                    seen.over_traffic += over(puzzle, one, summed, where)
-    return seen
+                    observed.over_traffic += over(puzzle, one, summed, where)
+    return observed
 
 
-def _wrong_with(puzzle: Puzzle, one: Evidence, where: Locator, code: Text, seen: Seen) -> str:
+def _wrong_with(puzzle: Puzzle, one: Evidence, where: Locator, code: Text, observed: Observed) -> str:
     """Return what is wrong with a launch that ran to its end, in a few words; nothing if it is right."""
     assert one.result is not None
     notes: list[Note] = memory_notes(one, where) or _differing_runs(one, where)
     if notes := notes or list(kept_in_half(puzzle, one, where)):
-        seen.memory += notes
+        observed.memory += notes
         return notes[0].finding.title  # values follow from that
     lost = losses(one, where)
-    seen.losses += lost
+    observed.losses += lost
     if wrong := wrong_outputs(one.case, puzzle.expected(one.case), one.result, code):
-        seen.wrong.append(wrong)
+        observed.wrong.append(wrong)
         return wrong.amount
     if lost:
         return lost[0].finding.title
     notes = [] if one.case.programs else list(_broken_invariants(puzzle, one, where))  # else some rows are as they were
-    seen.memory += notes
+    observed.memory += notes
     return notes[0].finding.title if notes else ""
 
 
-def _explained(puzzle: Puzzle, seen: Seen, evidence: list[Evidence], where: Locator, code: Text) -> list[Finding]:
+def _diagnose(
+    puzzle: Puzzle, observed: Observed, evidence: list[Evidence], where: Locator, code: Text
+) -> list[Finding]:
     """Findings on what was seen, in the cases that are worth a diagnosis; one thing at a time."""
-    heard = _heard(seen, evidence)
-    memory = first_of_each([note for note in seen.memory if note.case in heard], lambda note: note.finding.id)
+    heard = _worth_a_diagnosis(observed, evidence)
+    memory = first_of_each([note for note in observed.memory if note.case in heard], lambda note: note.finding.id)
     memory = name_gaps(puzzle, memory, [one for one in evidence if one.case.id in heard], where, code)
     memory.sort(
         key=lambda note: not isinstance(note, Left)
     )  # a name for what is left says more than where tiles overlap
-    errors = list(name_errors(puzzle, [one for one in seen.raised if one.case.id in heard], where, code))
-    outside = list(name_refusals(puzzle, [one for one in seen.refused if one.case.id in heard], where, code))
-    wrong = [one for one in seen.wrong if one.case.id in heard]
-    values = _on_values(puzzle, seen, wrong, heard, evidence, where)
+    errors = list(name_errors(puzzle, [one for one in observed.raised if one.case.id in heard], where, code))
+    outside = list(name_refusals(puzzle, [one for one in observed.refused if one.case.id in heard], where, code))
+    wrong = [one for one in observed.wrong if one.case.id in heard]
+    values = _on_values(puzzle, observed, wrong, heard, evidence, where)
 
     address_named = any(finding.named for finding in outside)
     if address_named:
@@ -146,41 +150,44 @@ def _explained(puzzle: Puzzle, seen: Seen, evidence: list[Evidence], where: Loca
         values = [note for note in values if note.conclusive]
     # Of a kernel that is wrong, the traffic of cases that were chosen for their sizes says little.
     compared = heard - {one.case.id for one in evidence if one.case.once and wrong}
-    too_much = [finding for finding in seen.over_traffic if finding.where.case_id in compared]
+    too_much = [finding for finding in observed.over_traffic if finding.where.case_id in compared]
     if wrong or errors or outside:  # which may come of what is idle, or explain it
         too_much = [finding for finding in too_much if finding.id != IDLE]
-    overwork = [finding for finding in seen.overwork if finding.where.case_id in heard]
+    overwork = [finding for finding in observed.overwork if finding.where.case_id in heard]
     return [*findings(memory), *errors, *outside, *findings(values), *overwork, *too_much]
 
 
-def _heard(seen: Seen, evidence: list[Evidence]) -> set[int]:
+def _worth_a_diagnosis(observed: Observed, evidence: list[Evidence]) -> set[int]:
     """Of the cases in which something was seen to be wrong, those that are worth a diagnosis.
 
     With a single column, say, most mistakes look alike, and a launch in huge tensors trips over every mistake in an
     address. They are heard only if there is nothing wrong with any other.
     """
-    faulty = {*(seen.failed.keys() - seen.unseen), *(finding.where.case_id for finding in seen.over_traffic)}
+    faulty = {
+        *(observed.failed.keys() - observed.unseen),
+        *(finding.where.case_id for finding in observed.over_traffic),
+    }
     cases = [one.case for one in evidence if one.case.id in faulty]
-    return {case.id for case in cases if case.telling} or {case.id for case in cases}
+    return {case.id for case in cases if case.informative} or {case.id for case in cases}
 
 
 def _on_values(
-    puzzle: Puzzle, seen: Seen, wrong: list[Wrong], heard: set[int], evidence: list[Evidence], where: Locator
+    puzzle: Puzzle, observed: Observed, wrong: list[Wrong], heard: set[int], evidence: list[Evidence], where: Locator
 ) -> list[Note]:
     """Notes on wrong values, and on digits that were lost."""
-    failed = [one.case for one in evidence if one.case.id in seen.failed]
-    right = [one.case for one in evidence if one.case.id not in seen.failed]
+    failed = [one.case for one in evidence if one.case.id in observed.failed]
+    right = [one.case for one in evidence if one.case.id not in observed.failed]
     notes = name_wrong(puzzle, wrong, failed, right, where)
     named = any(note.finding.named for note in notes)
-    if seen.losses and not named:
+    if observed.losses and not named:
         # What is wrong with such inputs may come of the digits that are lost: one thing at a time.
-        lossy = {loss.case for loss in seen.losses if not loss.of_sizes}
+        lossy = {loss.case for loss in observed.losses if not loss.of_sizes}
         types = {_input_type(case) for case in failed if case.id in lossy}
         notes = name_wrong(puzzle, [w for w in wrong if _input_type(w.case) not in types], failed, right, where)
         if notes:  # no digit is lost there, and it is wrong all the same
-            return [*notes, *(loss for loss in seen.losses if loss.case in heard and loss.of_sizes)]
+            return [*notes, *(loss for loss in observed.losses if loss.case in heard and loss.of_sizes)]
     explained = {one.case.id for one in wrong} if named else set()
-    return most_telling([*notes, *(loss for loss in seen.losses if loss.case in heard - explained)])
+    return most_telling([*notes, *(loss for loss in observed.losses if loss.case in heard - explained)])
 
 
 def _input_type(case: Case) -> np.dtype[np.generic]:

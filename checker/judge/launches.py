@@ -6,8 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from checker.box.compiling import Compiled, Job
-from checker.box.protocol.results import Launched
 from checker.course.misconception import InHalf, Launches
 from checker.course.puzzle import Puzzle
 from checker.course.targets import KNOWN
@@ -17,6 +15,8 @@ from checker.judge.forms import MEMORY
 from checker.judge.general import finding
 from checker.judge.naming import ideas
 from checker.judge.notes import Note
+from checker.sandbox.compiling import Compiled, Job
+from checker.sandbox.protocol.results import Launched
 
 IDLE = "idle-programs"
 MOST_COMPILED = 8  # launches; of more than that, those with the largest tiles, and each kernel once
@@ -71,7 +71,7 @@ def kept_in_half(puzzle: Puzzle, evidence: Evidence, where: Locator) -> Iterator
 
 
 def _every(puzzle: Puzzle) -> list[str]:
-    """Return the kernels that a puzzle's functions launch, in the order in which the box has them."""
+    """Return the kernels that a puzzle's functions launch, in the order in which the sandbox has them."""
     return [kernel for one in puzzle.kernels for kernel in one.launches]
 
 

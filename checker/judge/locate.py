@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from checker.box.protocol.records import IN_STORE
 from checker.course.case import Array, Axis, Case, Role
 from checker.course.text import Assignment, Text
 from checker.course.verdict import Finding, Status
@@ -20,6 +19,7 @@ from checker.judge.notes import Loss, Note
 from checker.judge.patterns import common_sizes, rounded_to, says_how_rounded
 from checker.judge.precision import BITS
 from checker.judge.wrong import MOST_EXAMPLES, Wrong
+from checker.sandbox.protocol.records import IN_STORE
 
 LOST_IN_HALF = 2048  # times its tolerance an fp32 result may be off, if what it is made of was rounded to fp16
 LOST_IN_BF16 = 8 * LOST_IN_HALF

@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from checker.box.protocol.records import BARRIER, LOAD, STORE
-from checker.box.protocol.results import AccessLog, LaunchResult, marked
 from checker.course.case import Case, Role
 from checker.course.misconception import Unwritten
 from checker.course.puzzle import Puzzle
@@ -28,6 +26,8 @@ from checker.judge.evidence import (
 from checker.judge.general import finding
 from checker.judge.naming import explaining_all, ideas
 from checker.judge.notes import Left, Note, WrittenTwice
+from checker.sandbox.protocol.records import BARRIER, LOAD, STORE
+from checker.sandbox.protocol.results import AccessLog, LaunchResult, marked
 
 
 def memory_notes(evidence: Evidence, where: Locator) -> list[Note]:

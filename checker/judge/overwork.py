@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 
-from checker.box.protocol.records import TOO_MUCH_WORK
-from checker.box.protocol.results import KernelError, LaunchResult
 from checker.course.case import Case
 from checker.course.puzzle import Puzzle
 from checker.course.verdict import Finding, Status
-from checker.judge.asked import tiles_of
 from checker.judge.evidence import Locator
 from checker.judge.general import finding
+from checker.judge.requests import tiles_of
+from checker.sandbox.protocol.records import TOO_MUCH_WORK
+from checker.sandbox.protocol.results import KernelError, LaunchResult
 
 
 def overworked(result: LaunchResult) -> bool:

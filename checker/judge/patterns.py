@@ -7,9 +7,9 @@ from itertools import combinations
 
 import numpy as np
 
-from checker.box.protocol.records import is_size
 from checker.course.case import Array, Case, as_bf16
 from checker.course.puzzle import Expected
+from checker.sandbox.protocol.records import is_size
 
 ENOUGH = 16  # values that all lie on a grid by more than chance
 

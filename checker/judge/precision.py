@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from checker.box.protocol.records import (
+from checker.course.case import Case
+from checker.course.verdict import Status
+from checker.judge.evidence import Evidence, Locator, first_of_each
+from checker.judge.general import finding
+from checker.judge.notes import Loss, Note
+from checker.sandbox.protocol.records import (
     AS_FLOAT,
     IN_DOT,
     IN_LOOP,
@@ -15,11 +20,6 @@ from checker.box.protocol.records import (
     NARROWED,
     ON_THE_WAY,
 )
-from checker.course.case import Case
-from checker.course.verdict import Status
-from checker.judge.evidence import Evidence, Locator, first_of_each
-from checker.judge.general import finding
-from checker.judge.notes import Loss, Note
 
 BITS = "fp16 has 11 significant bits: from 2048 on it has no odd numbers, and it ends at 65504."
 LOSSES = {  # the key of what is said of each way
@@ -57,7 +57,7 @@ def most_telling(notes: Sequence[Note]) -> list[Note]:
     """Of several, those that say what went wrong: what is summed in half, say, is also computed with, and stored."""
     kept = list(notes)
     for later in (ON_THE_WAY, IN_STORE):
-        telling = [note for note in kept if not (isinstance(note, Loss) and note.way == later)]
-        if any(note.finding.named for note in telling):
-            kept = telling
+        informative = [note for note in kept if not (isinstance(note, Loss) and note.way == later)]
+        if any(note.finding.named for note in informative):
+            kept = informative
     return kept

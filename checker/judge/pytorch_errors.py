@@ -1,4 +1,4 @@
-"""What PyTorch says of a wrong program, by name; and what the box says of one that goes its own ways."""
+"""What PyTorch says of a wrong program, by name; and what the sandbox says of one that goes its own ways."""
 
 from __future__ import annotations
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from checker.box.protocol.results import Refusal
 from checker.course.case import AxisKind, Case
 from checker.course.misconception import Reach, Reaches
 from checker.course.puzzle import Puzzle
@@ -13,6 +12,7 @@ from checker.course.text import Text
 from checker.course.verdict import Finding, Status
 from checker.judge.evidence import Locator, element_name, first_of_each, grid_position, program_name, tensor_name
 from checker.judge.naming import cover, ideas
+from checker.sandbox.protocol.results import Refusal
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from checker.box.protocol.results import LaunchResult
 from checker.course.case import Case
 from checker.course.puzzle import Puzzle
 from checker.judge.evidence import tensor_name
+from checker.sandbox.protocol.results import LaunchResult
 
 EXPLAINED_IN = "a1"  # whose remark says more than a line
 NOTICED = 2.0**-14  # of an output, in its norm: fp32 comes to a hundredth of that, TF32 to more

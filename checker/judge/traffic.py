@@ -8,8 +8,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from checker.box.protocol.records import BLOCK, DOT, LOAD, PRODUCT, STORE
-from checker.box.protocol.results import LaunchResult
 from checker.course.case import Case, Role
 from checker.course.misconception import Moves
 from checker.course.puzzle import Budget, Puzzle
@@ -18,6 +16,8 @@ from checker.judge.evidence import Evidence, Locator, grid_position, listed, pro
 from checker.judge.faults import Fault, fault_findings
 from checker.judge.general import finding
 from checker.judge.naming import explaining_all, ideas
+from checker.sandbox.protocol.records import BLOCK, DOT, LOAD, PRODUCT, STORE
+from checker.sandbox.protocol.results import LaunchResult
 
 
 def moved(puzzle: Puzzle, case: Case, result: LaunchResult) -> Iterator[Traffic]:

@@ -41,11 +41,11 @@ def name_wrong(puzzle: Puzzle, items: list[Wrong], failed: list[Case], right: li
     if items and items[0].unwritten_load and items[0].status is Status.NOT_A_NUMBER:
         return [Note(_read_before_stored(items[0], *items[0].unwritten_load, where))]
     models = Models(puzzle, items)
-    telling = [case for case in right if case.telling]
-    if any(item.case.telling for item in items):
-        named = _named_by(models, items, telling)
+    informative = [case for case in right if case.informative]
+    if any(item.case.informative for item in items):
+        named = _named_by(models, items, informative)
     else:
-        named = _named_by_sizes(models, items, telling, [case for case in right if not case.telling])
+        named = _named_by_sizes(models, items, informative, [case for case in right if not case.informative])
     if not named:
         return [located(items, failed, right, where)]
     return [Note(_finding(models, idea, explained, where)) for idea, explained in named]
@@ -72,7 +72,7 @@ def _named_by(models: Models, items: list[Wrong], right: list[Case]) -> _Named:
     return [] if items[0] in rest else named
 
 
-def _named_by_sizes(models: Models, items: list[Wrong], telling: list[Case], others: list[Case]) -> _Named:
+def _named_by_sizes(models: Models, items: list[Wrong], informative: list[Case], others: list[Case]) -> _Named:
     """Return the misconception that explains all cases, where none of them is telling: a mistake at the edge of a tile,
     say.
 
@@ -85,7 +85,7 @@ def _named_by_sizes(models: Models, items: list[Wrong], telling: list[Case], oth
         lambda sign: bool(few) and models.explains_all(sign, few) and models.explains_all(sign, rest)
     )
     each = (replace(idea, signs=[sign]) for idea in possible for sign in idea.signs)
-    right = [*telling, *refuting]
+    right = [*informative, *refuting]
     found = next((one for one in each if not any(models.refuted(one.signs[0], case) for case in right)), None)
     return [(found, compared)] if found else []
 

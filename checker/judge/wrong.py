@@ -9,8 +9,6 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from checker.box.protocol.records import LOAD, STORE
-from checker.box.protocol.results import LaunchResult
 from checker.course.case import Array, Case, Outputs, Role
 from checker.course.misconception import Load
 from checker.course.puzzle import Expected
@@ -19,6 +17,8 @@ from checker.course.verdict import Status, Where
 from checker.judge.compare import agrees, wrong_elements
 from checker.judge.evidence import Locator, element_name, grid_position, tensor_name, written_tensors
 from checker.judge.memory import never_stored
+from checker.sandbox.protocol.records import LOAD, STORE
+from checker.sandbox.protocol.results import LaunchResult
 
 MOST_EXAMPLES = 5
 

@@ -1,4 +1,4 @@
-"""One launch of a kernel with arrays of one's own, in the box: for experiments."""
+"""One launch of a kernel with arrays of one's own, in the sandbox: for experiments."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from checker.box.host import Host
-from checker.box.parent import Limits
-from checker.box.protocol.records import LOAD, OPERATION, STORE
-from checker.box.protocol.results import Refusal
 from checker.check import launch, program_of
 from checker.course.case import Case, Tensor
 from checker.course.puzzle import Kernel
-from checker.judge.asked import launch_of
-from checker.report.said import said
+from checker.judge.requests import launch_of
+from checker.report.translated import said
+from checker.sandbox.host import Host
+from checker.sandbox.parent import Limits
+from checker.sandbox.protocol.records import LOAD, OPERATION, STORE
+from checker.sandbox.protocol.results import Refusal
 from checker.submission.definitions import submission_of
 from checker.submission.module import module_of
 from checker.submission.problem import NotASubmission

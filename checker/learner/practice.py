@@ -11,11 +11,8 @@ from functools import partial
 from pathlib import Path
 
 from checker import catalog
-from checker.box.exchange import TooBusy
-from checker.box.parent import pytorch_missing
-from checker.box.processes import TooLittle
-from checker.check import Outcome, Terms, believed, check, started, unreadable
-from checker.check.lent import AnotherFirst, own
+from checker.check import Conditions, Outcome, believed, check, started, unreadable
+from checker.check.linking import AnotherFirst, own
 from checker.course import ladder
 from checker.course.clean import cleaned
 from checker.course.places import (
@@ -35,16 +32,19 @@ from checker.course.verdict import Finding, Status, Verdict
 from checker.learner import progress, record
 from checker.learner.progress import Entry, Opened
 from checker.report.words import MOST_FINDINGS, typed
+from checker.sandbox.exchange import TooBusy
+from checker.sandbox.parent import pytorch_missing
+from checker.sandbox.processes import TooLittle
 from checker.submission.definitions import Candidate, candidates, newest
 from checker.submission.read import Submission, Unreadable
 
 
-def checked(puzzle_id: str, file: Path | None, terms: Terms | None) -> Verdict:
+def checked(puzzle_id: str, file: Path | None, conditions: Conditions | None) -> Verdict:
     """Return the verdict on one puzzle, as a learner gets it. Raises only Misuse: our fault is a verdict."""
-    return outcome_of(puzzle_id, file, terms).verdict
+    return outcome_of(puzzle_id, file, conditions).verdict
 
 
-def outcome_of(puzzle_id: str, file: Path | None, terms: Terms | None, *, believing: bool = False) -> Outcome:
+def outcome_of(puzzle_id: str, file: Path | None, conditions: Conditions | None, *, believing: bool = False) -> Outcome:
     """Return the same with what the verdict rests on. `believing`: what was accepted before is not run again."""
     own = Path(shown(spoken_script(puzzle_id)))
     path = file if file is not None else own
@@ -60,7 +60,7 @@ def outcome_of(puzzle_id: str, file: Path | None, terms: Terms | None, *, believ
         for one in found if believing else ():
             if _accepted_before(puzzle_id, one.submission):
                 return believed(puzzle_id, one.submission)
-        outcome = best(puzzle_id, found, terms)
+        outcome = best(puzzle_id, found, conditions)
         if outcome.verdict.status is Status.NOT_STARTED and file is None:
             return replace(outcome, verdict=_elsewhere(outcome.verdict, puzzle_id))
         verdict = replace(outcome.verdict, whole=f"{check_typed(puzzle_id, '' if path == own else path)} --full")
@@ -71,11 +71,11 @@ def outcome_of(puzzle_id: str, file: Path | None, terms: Terms | None, *, believ
         return Outcome(fault(puzzle_id, error))
 
 
-def best(puzzle_id: str, found: Sequence[Candidate], terms: Terms | None) -> Outcome:
+def best(puzzle_id: str, found: Sequence[Candidate], conditions: Conditions | None) -> Outcome:
     """Return the best outcome of some candidates, of equal ones the first; it says which one that is."""
     outcomes: list[Outcome] = []
     for one in found:
-        outcome = check(puzzle_id, one.submission, terms)
+        outcome = check(puzzle_id, one.submission, conditions)
         verdict = replace(outcome.verdict, remarks=(*outcome.verdict.remarks, *one.notes))
         outcomes.append(replace(outcome, verdict=verdict))
         if outcome.verdict.accepted:
@@ -83,16 +83,16 @@ def best(puzzle_id: str, found: Sequence[Candidate], terms: Terms | None) -> Out
     return max(outcomes, key=lambda outcome: outcome.verdict.rank)
 
 
-def all_checked(terms: Terms | None, *, in_notebook: bool) -> tuple[list[Verdict], str]:
+def all_checked(conditions: Conditions | None, *, in_notebook: bool) -> tuple[list[Verdict], str]:
     """Return the verdicts on all puzzles, and a sentence if some are left out. Raises only Misuse.
 
     Of a puzzle's file and its notebook, the one that was begun is checked; of both, the one of the kind that asks.
     """
-    walled = terms is None or terms.host.walled
+    walled = conditions is None or conditions.host.walled
     missing = pytorch_missing() if walled else "Puzzles in PyTorch are checked on Linux only, without LIGHT=1."
     left_out = [id for id in ladder.ORDER if ladder.RUNGS[id].pytorch and missing]
     asked = {id: _begun(id, in_notebook=in_notebook) for id in ladder.ORDER if id not in left_out}
-    verdicts = twice([partial(_one_of_all, id, path, terms) for id, path in asked.items()])
+    verdicts = twice([partial(_one_of_all, id, path, conditions) for id, path in asked.items()])
     return verdicts, f"Left out: {', '.join(left_out)}. {missing}" if left_out else ""
 
 
@@ -111,10 +111,10 @@ def _begun(puzzle_id: str, *, in_notebook: bool) -> Path | None:
     return None
 
 
-def _one_of_all(puzzle_id: str, path: Path | None, terms: Terms | None) -> Verdict:
+def _one_of_all(puzzle_id: str, path: Path | None, conditions: Conditions | None) -> Verdict:
     """Return the verdict on one of all puzzles; also if it runs kernels of another one that are not accepted."""
     try:
-        return checked(puzzle_id, path, terms)
+        return checked(puzzle_id, path, conditions)
     except AnotherFirst as misuse:
         return replace(misused(str(misuse)), puzzle=puzzle_id, title=ladder.RUNGS[puzzle_id].title)
 
@@ -157,7 +157,7 @@ def _insist_on_accepted(puzzle_id: str, works: bool) -> None:
             continue
         submission = own(needed)
         known = _accepted_before(needed, submission)
-        if not known and not check(needed, submission, Terms(targets=())).verdict.accepted:
+        if not known and not check(needed, submission, Conditions(targets=())).verdict.accepted:
             raise AnotherFirst(needed)
 
 

@@ -14,25 +14,25 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from checker.box.exchange import Ending
-from checker.box.host import Host
-from checker.box.parent import Limits
-from checker.box.protocol.records import LAUNCHED, LOAD, STORE
-from checker.box.protocol.results import LaunchResult
-from checker.check import Outcome, Terms, device_of, launch
+from checker.check import Conditions, Outcome, device_of, launch
 from checker.course.case import Case
 from checker.course.places import ROOT, is_own
 from checker.course.puzzle import Puzzle
 from checker.course.question import Done, Question
 from checker.course.status import Misuse
-from checker.judge.asked import launch_of
 from checker.judge.compare import wrong_elements
 from checker.judge.footprint import used
 from checker.judge.memory import never_stored
+from checker.judge.requests import launch_of
 from checker.judge.traffic import multiply_adds
 from checker.learner import progress
 from checker.learner.progress import Entry, Opened, opened
-from checker.report.said import said
+from checker.report.translated import said
+from checker.sandbox.exchange import Ending
+from checker.sandbox.host import Host
+from checker.sandbox.parent import Limits
+from checker.sandbox.protocol.records import LAUNCHED, LOAD, STORE
+from checker.sandbox.protocol.results import LaunchResult
 
 DIGITS = 4  # that a number is shown with, or so many decimals
 Guesses = Mapping[str, float | None]  # by question; None: not guessed yet
@@ -190,9 +190,9 @@ def number(value: float) -> str:
 def _done(puzzle: Puzzle, outcome: Outcome, cases: list[Case], host: Host | None) -> list[Done]:
     assert outcome.program is not None
     launches = [launch_of(case, puzzle) for case in cases]
-    ran = launch(outcome.program, launches, Limits(), host, device_of(puzzle.id, Terms()), outcome.lent)
+    ran = launch(outcome.program, launches, Limits(), host, device_of(puzzle.id, Conditions()), outcome.linked)
     if ran.ending is Ending.KILLED_FROM_OUTSIDE:
-        raise RuntimeError("the box was killed from outside, as by the system when memory is short")
+        raise RuntimeError("the sandbox was killed from outside, as by the system when memory is short")
     results = [ran.results.get(n) for n in range(len(cases))]
     done = []
     for case, result in zip(cases, results, strict=True):

@@ -16,8 +16,8 @@ from checker.course import ladder, places
 from checker.learner import hints, predict
 from checker.learner.progress import Opened, Progress
 from checker.report import html
-from checker.report.said import said
 from checker.report.screen import Prose
+from checker.report.translated import said
 
 HEADS = ("solved", "hints", "predicted")
 BESIDE = "Optional, when they help:"

@@ -297,7 +297,7 @@ def _held() -> Iterator[None]:
 
 
 def _end(number: int, frame: FrameType | None) -> None:
-    """End the check, once, but not while something is just being set up or taken down, such as the box."""
+    """End the check, once, but not while something is just being set up or taken down, such as the sandbox."""
     while frame is not None:
         if frame.f_code.co_name in ("__enter__", "__exit__", "__del__"):
             return

@@ -19,7 +19,7 @@ from checker.course.lesson import GAP, emptied, new_cell, notebook_json, span
 from checker.course.localised import notebook_in
 from checker.course.puzzle import Puzzle
 from checker.grading.settings import Question
-from checker.report.said import said
+from checker.report.translated import said
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 BEGIN_RUBRIC, END_RUBRIC = "=== BEGIN MARK SCHEME ===", "=== END MARK SCHEME ==="

@@ -28,7 +28,7 @@ from nbgrader.utils import notebook_hash
 
 from checker.course import ladder
 from checker.grading import settings
-from checker.report.said import said
+from checker.report.translated import said
 
 SECRET = "submission_secret.txt"  # by which a student, and nobody else, finds what is his
 MOST_NAMES = 20  # of one student's notebooks, each of which gets a copy

@@ -13,7 +13,7 @@ from nbgrader.utils import is_locked
 from traitlets import List
 
 from checker.course.lesson import GAP
-from checker.report.said import said
+from checker.report.translated import said
 
 
 class ClearSolutions(StockClearSolutions):

@@ -127,7 +127,7 @@ def _judged(desk: Desk, crew: Crew, tell: Tell, made: Round) -> Iterator[tuple[s
 class _Known:
     """What an earlier round was made of, by student."""
 
-    graded: dict[str, str] = field(default_factory=dict)  # the terms: points, and what students are told
+    graded: dict[str, str] = field(default_factory=dict)  # the conditions: points, and what students are told
     shown: dict[str, str] = field(default_factory=dict)  # what stands on the page of feedback
     told: list[str] = field(default_factory=list)  # of what is in the exchange and is no submission
 
@@ -151,19 +151,19 @@ class _Known:
 
 
 def _autograde(desk: Desk, known: _Known, tell: Tell, made: Round) -> None:
-    """Grade who has handed in anew, and who was graded on other terms."""
-    terms, waiting = _terms(desk), _without_score(desk)
+    """Grade who has handed in anew, and who was graded under other conditions."""
+    conditions, waiting = _conditions(desk), _without_score(desk)
     students = {
         name: names
         for name in desk.handed_in()
         if (names := _notebooks(desk, name))
-        and not (known.graded.get(name) == terms and name not in waiting and desk.is_graded(name))
+        and not (known.graded.get(name) == conditions and name not in waiting and desk.is_graded(name))
     }
     count = iter(range(1, len(students) + 1))
     desk.autograde(students, lambda: tell("grading", next(count), len(students)))
     made.new = [name for name in students if desk.is_graded(name)]
     made.faults |= dict.fromkeys(students.keys() - {*made.new} - made.faults.keys(), NOT_GRADED)
-    known.graded |= dict.fromkeys(made.new, terms)
+    known.graded |= dict.fromkeys(made.new, conditions)
     known.keep(desk)
 
 
@@ -174,7 +174,7 @@ def _without_score(desk: Desk) -> set[str]:
         return {name for name, grade in grades if grade.auto_score is None and grade.manual_score is None}
 
 
-def _terms(desk: Desk) -> str:
+def _conditions(desk: Desk) -> str:
     if desk.puzzle is None:
         return ""
     course = desk.course

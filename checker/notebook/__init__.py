@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 from checker import catalog
-from checker.box.processes import command_of, paths
 from checker.course import places
 from checker.course.ladder import id_of
 from checker.course.language import choose, spoken
@@ -30,8 +29,9 @@ from checker.learner.progress import helped, opened
 from checker.learner.solution import page
 from checker.notebook.cells import VALIDATING, below, note_times, place, run_so_far, times
 from checker.notebook.interrupts import interruptible
-from checker.report.said import said
 from checker.report.screen import plain
+from checker.report.translated import said
+from checker.sandbox.processes import command_of, paths
 from checker.submission.definitions import latest
 
 __all__ = [
@@ -200,7 +200,7 @@ def predict(puzzle: int | str, /, **guesses: Any) -> Report:
 
 @interruptible
 def run(kernel: Any, *arguments: Any, grid: int | Sequence[int] | None = None, **named: Any) -> Ran:
-    """Launch a kernel of this notebook once, in the box, with arrays, numbers and constexprs of your own.
+    """Launch a kernel of this notebook once, in the sandbox, with arrays, numbers and constexprs of your own.
 
     Arrays are NumPy's or PyTorch's, fp32, fp16 or bf16, and are not changed: `run(...)["y_ptr"]` is what the kernel
     made of one, in NumPy, which has no bf16 and gets fp32 for it.

@@ -21,7 +21,7 @@ from typing import Any
 from checker import catalog
 from checker.bench import run, table
 from checker.bench.result import Result
-from checker.check import Terms, check
+from checker.check import Conditions, check
 from checker.check.own import own
 from checker.compiled import command as compiling
 from checker.course import ladder, targets
@@ -38,10 +38,10 @@ from checker.learner.progress import opened
 from checker.notebook.cells import SESSION, VALIDATING, links_to, not_run
 from checker.notebook.words import of_verdict
 from checker.report.html import html, overview
-from checker.report.said import said
 from checker.report.screen import lines, plain
 from checker.report.terminal import blocks_of, report
 from checker.report.terminal import overview as table_of
+from checker.report.translated import said
 from checker.submission.definitions import among, candidates, newest, submission_of
 from checker.submission.read import Cell, Submission, Unreadable, defines
 from checker.trace import chart, words
@@ -71,7 +71,7 @@ def _own(cells: list[str], claims: dict[str, Any]) -> dict[str, Any]:
         return _shown(misused(f"own() knows no {min(strange)}."))
     try:
         known: dict[str, Any] = {name: tuple(x) if isinstance(x, list) else x for name, x in claims.items()}
-        return _shown(own(submission_of(cells), Claims(**known), Terms()).verdict)
+        return _shown(own(submission_of(cells), Claims(**known), Conditions()).verdict)
     except Misuse as problem:
         return _shown(misused(str(problem)))
     except Exception as error:
@@ -81,7 +81,7 @@ def _own(cells: list[str], claims: dict[str, Any]) -> dict[str, Any]:
 def _all(device: str) -> dict[str, Any]:
     """Return one line for each puzzle."""
     try:
-        verdicts, left_out = all_checked(Terms(device=device), in_notebook=True)
+        verdicts, left_out = all_checked(Conditions(device=device), in_notebook=True)
     except Misuse as problem:
         return _shown(misused(str(problem)))
     closing = 'check("ID") in a puzzle\'s own notebook tells more.'
@@ -121,7 +121,7 @@ def _predicted(puzzle_id: str, cells: list[str], place: str | None, guesses: dic
     found = predict.guesses_of(puzzle, guesses)
     shown = []
     if any(guess is not None for guess in found.values()):
-        outcome = check(puzzle_id, submission_of(cells), Terms(targets=()))
+        outcome = check(puzzle_id, submission_of(cells), Conditions(targets=()))
         if not outcome.verdict.accepted:
             return [f'{said(predict.not_accepted(puzzle))} check("{puzzle_id}")']
         answers = predict.answered(puzzle, outcome, found)
@@ -135,7 +135,7 @@ def _predicted(puzzle_id: str, cells: list[str], place: str | None, guesses: dic
 
 def _stepped(puzzle_id: str, submission: Submission, asked: Asked) -> dict[str, Any]:
     """Return a page that steps through the cells' kernels; the report of a check, if nothing can be run."""
-    outcome = check(puzzle_id, submission, Terms(targets=()))
+    outcome = check(puzzle_id, submission, Conditions(targets=()))
     data = data_of(outcome, asked)
     return (
         _shown(outcome.verdict) if data is None else {"text": "\n".join(map(said, summary(data))), "html": framed(data)}
@@ -150,7 +150,7 @@ def _compiled(
     older = None if before is None else newest(Path(before), puzzle.kernels)
     found = compiling.shown(puzzle, submission, older, targets, size, launch, in_notebook=True)
     if found is None:
-        return _shown(check(puzzle_id, submission, Terms(targets=())).verdict)
+        return _shown(check(puzzle_id, submission, Conditions(targets=())).verdict)
     return {"text": "\n".join(plain(part) for part in found.parts)}
 
 
@@ -163,12 +163,12 @@ def _judged(
     every: bool = False,
     times: Mapping[str, float] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    terms = Terms(device=device, targets=() if verb in ("trace", "hint") else targets.DEFAULT)
+    conditions = Conditions(device=device, targets=() if verb in ("trace", "hint") else targets.DEFAULT)
     kernels, submission = catalog.load(puzzle_id).kernels, submission_of(cells)
     if VALIDATING in os.environ:  # all cells above were run in their order, so they are as grading sees them
         numbered = [Cell("code" if text else "", text, ran=n) for n, text in enumerate(cells, start=1)]
-        return _shown(best(puzzle_id, among(numbered, kernels, ""), terms).verdict)
-    outcome = check(puzzle_id, submission, terms)
+        return _shown(best(puzzle_id, among(numbered, kernels, ""), conditions).verdict)
+    outcome = check(puzzle_id, submission, conditions)
     verdict = outcome.verdict
     if verb == "trace":
         seen = traced(outcome)

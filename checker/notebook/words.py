@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from checker.course.lesson import as_calls
 from checker.course.verdict import Verdict
-from checker.report.said import translated
+from checker.report.translated import translated
 
 
 def of_verdict(verdict: Verdict) -> Verdict:

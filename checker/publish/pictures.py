@@ -14,7 +14,7 @@ from pathlib import Path
 from rich.terminal_theme import TerminalTheme
 
 from checker import catalog
-from checker.check import Terms, check
+from checker.check import Conditions, check
 from checker.course import ladder
 from checker.course.places import check_typed
 from checker.course.verdict import Verdict
@@ -42,7 +42,7 @@ def example(path: Path) -> Verdict:
     """
     puzzle_id = path.name.partition("_")[0]
     submission = from_cells([("code", path.read_text(encoding="utf-8"))], "kernel.py", numbered=False)
-    verdict = check(puzzle_id, submission, Terms(targets=())).verdict
+    verdict = check(puzzle_id, submission, Conditions(targets=())).verdict
     upcoming = f"puzzles/{ladder.stems()[ladder.following(puzzle_id)[0]]}.py" if verdict.accepted else ""
     verdict = replace(verdict, runs=tuple(replace(run, seconds=0.0) for run in verdict.runs), upcoming=upcoming)
     if verdict.accepted:
@@ -75,8 +75,8 @@ def trace_svg(root: Path) -> str:
 
     one, other = catalog.load("p5"), catalog.load("p6")
     here, beside = (from_file(root / "solutions" / f"{puzzle.stem}.py") for puzzle in (one, other))
-    trace = traced(check(one.id, here, Terms(targets=())))
-    pairs = launches(other, check(other.id, beside, Terms(targets=())))[0].pairs
+    trace = traced(check(one.id, here, Conditions(targets=())))
+    pairs = launches(other, check(other.id, beside, Conditions(targets=())))[0].pairs
     return chart.page(replace(trace, beside=Beside(other.id, other.title, pairs)))
 
 

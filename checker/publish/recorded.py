@@ -9,15 +9,15 @@ from pathlib import Path
 import numpy as np
 
 from checker import catalog
-from checker.box.parent import Limits, pytorch_missing
-from checker.box.protocol.device import Device
-from checker.box.protocol.steps import MOST_STEPS
 from checker.check import launch, program_of
 from checker.course import places
 from checker.course.ladder import entry
-from checker.judge.asked import launch_of
 from checker.judge.difference.events import Event, events_of, shape_of_loops
 from checker.judge.difference.recordings import Recorded, cases_of
+from checker.judge.requests import launch_of
+from checker.sandbox.parent import Limits, pytorch_missing
+from checker.sandbox.protocol.device import Device
+from checker.sandbox.protocol.steps import MOST_STEPS
 from checker.submission.definitions import newest
 
 CLOSE = 1e-5  # of a block's largest number: as far as machines may differ

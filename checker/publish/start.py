@@ -11,7 +11,7 @@ from checker.course.language import ENGLISH, speaking, spoken
 from checker.course.lesson import KERNEL, new_cell, new_notebook, notebook_json
 from checker.course.localised import languages
 from checker.course.places import notebook
-from checker.report.said import said
+from checker.report.translated import said
 
 AROUND = "Do these in order. The puzzles below are optional."
 _ABOVE = """\

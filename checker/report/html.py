@@ -12,7 +12,7 @@ from pathlib import Path
 
 from checker.course.verdict import Finding, Held, Status, Traffic, Verdict
 from checker.report import words
-from checker.report.said import said, translated
+from checker.report.translated import said, translated
 
 _COLOURS = {"✓": "#00734F", "○": "#1F6FA8", "!": "#96467A", "✗": "#B34700"}  # white on each: 4.5 to 1 and more
 _FAINT = "opacity:.75"

@@ -15,7 +15,7 @@ from rich.style import Style
 from rich.text import Text
 
 from checker.course.columns import breaks, has_wide
-from checker.report.said import said
+from checker.report.translated import said
 
 
 class Prose(Text):

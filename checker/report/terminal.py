@@ -16,8 +16,8 @@ from rich.text import Text
 
 from checker.course.verdict import Finding, Held, Status, Traffic, Verdict
 from checker.report import words
-from checker.report.said import said, translated, translated_finding
 from checker.report.screen import Commands, Prose
+from checker.report.translated import said, translated, translated_finding
 
 
 def headline(verdict: Verdict) -> Text:

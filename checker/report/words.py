@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from checker.box.protocol.device import Device
 from checker.course.places import check_typed
 from checker.course.status import ExitStatus
 from checker.course.verdict import (
@@ -21,7 +20,8 @@ from checker.course.verdict import (
     Verdict,
     Where,
 )
-from checker.report.said import said
+from checker.report.translated import said
+from checker.sandbox.protocol.device import Device
 
 MOST_FINDINGS = 3  # the worst ones; the rest often follow from them
 MOST_PRINTED_LINES = 20

@@ -149,7 +149,7 @@ def _source(lines: Sequence[str], functions: Mapping[str, ast.FunctionDef], cons
 
 
 def _decorate_plainly(function: ast.FunctionDef) -> None:
-    """Write triton.jit as the box knows it, under whatever name it was imported."""
+    """Write triton.jit as the sandbox knows it, under whatever name it was imported."""
     for position, decorator in enumerate(function.decorator_list):
         plain = ast.parse(f"({TRITON.decorator[1:]})", mode="eval").body  # as far to the right as after an @
         function.decorator_list[position] = ast.increment_lineno(plain, decorator.lineno - 1)

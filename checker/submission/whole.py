@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from checker.box.protocol.kernels import is_kernel, kernels_of, statements
 from checker.course.claims import Claims
 from checker.course.status import Misuse
+from checker.sandbox.protocol.kernels import is_kernel, kernels_of, statements
 from checker.submission.language import TRITON
 from checker.submission.module import is_number
 from checker.submission.read import Submission, blanked, without_magics
@@ -49,7 +49,7 @@ class Whole:
 
     @cached_property
     def kernels(self) -> dict[str, ast.FunctionDef]:
-        """By name, in the order of the text: that is how the box counts them."""
+        """By name, in the order of the text: that is how the sandbox counts them."""
         return {node.name: node for node in kernels_of(self.module)}
 
     @cached_property

@@ -1,1 +1,1 @@
-"""What a kernel does to memory, as pictures: made of the accesses that the box has recorded."""
+"""What a kernel does to memory, as pictures: made of the accesses that the sandbox has recorded."""

@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from checker.box.protocol.results import AccessLog, LaunchResult, Refusal
-from checker.box.protocol.steps import Step, Value
 from checker.course.case import Case
 from checker.course.clean import clean, one_line
 from checker.course.puzzle import Expected
@@ -18,7 +16,9 @@ from checker.course.verdict import Where
 from checker.judge.difference.events import Programs
 from checker.judge.difference.first import held, paired
 from checker.judge.evidence import element_name, tensor_name
-from checker.report.said import said as spoken
+from checker.report.translated import said as spoken
+from checker.sandbox.protocol.results import AccessLog, LaunchResult, Refusal
+from checker.sandbox.protocol.steps import Step, Value
 from checker.submission.extract import Program
 from checker.submission.read import Submission
 from checker.trace.record import name_of_program

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from checker.report.said import said
+from checker.report.translated import said
 from checker.trace import maps, svg, tiles, timeline, traffic, words
 from checker.trace.result import Recorded, Trace
 from checker.trace.svg import Panel

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from checker.judge.evidence import tensor_name
-from checker.report.said import said
+from checker.report.translated import said
 from checker.trace import svg
 from checker.trace.result import Reads, Recorded, Wrongness
 from checker.trace.svg import SMALL, Box, Panel

@@ -12,7 +12,7 @@ from typing import Any
 
 from checker.course import translation
 from checker.course.language import ENGLISH, spoken
-from checker.report.said import said
+from checker.report.translated import said
 from checker.trace.as_data import Data, translated
 
 PARTS = Path(__file__).with_name("step")

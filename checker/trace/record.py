@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from checker.box.protocol.records import DOT, LOAD, STORE
-from checker.box.protocol.results import LaunchResult
 from checker.course.case import AxisKind, Case, Role, Tensor
 from checker.course.puzzle import Puzzle
 from checker.judge.evidence import Locator, has_columns, program_name, tensor_name
 from checker.judge.traffic import moved, multiply_adds
+from checker.sandbox.protocol.records import DOT, LOAD, STORE
+from checker.sandbox.protocol.results import LaunchResult
 from checker.trace.result import Band, Pairs, Program, Reads, Recorded, Touch, Visit
 
 MOST_PROGRAMS = 4  # whose accesses are kept one by one

@@ -1,22 +1,22 @@
-"""The launches that are drawn: run once more in the box, in which nothing but kernels of a checked program run."""
+"""The launches that are drawn: run once more in the sandbox, in which nothing but kernels of a checked program run."""
 
 from __future__ import annotations
 
 from checker import catalog
-from checker.box.host import Host
-from checker.box.parent import Limits
-from checker.check import Outcome, Terms, believed, check, launch
-from checker.check.lent import AnotherFirst, own
+from checker.check import Conditions, Outcome, believed, check, launch
+from checker.check.linking import AnotherFirst, own
 from checker.course import ladder
 from checker.course.case import Case, numbered
 from checker.course.places import ROOT
 from checker.course.puzzle import Puzzle
 from checker.course.status import Misuse
 from checker.course.verdict import Verdict
-from checker.judge.asked import launch_of
 from checker.judge.evidence import locator
+from checker.judge.requests import launch_of
 from checker.learner import progress
 from checker.report.words import leading
+from checker.sandbox.host import Host
+from checker.sandbox.parent import Limits
 from checker.trace.record import blocks_of, recorded
 from checker.trace.result import Beside, Recorded, Trace, Wrongness
 
@@ -33,7 +33,7 @@ def cases_of(puzzle: Puzzle) -> list[Case]:
 
 
 def traced(outcome: Outcome, host: Host | None = None) -> Trace:
-    """Return what is seen of a submission that has been judged, right or wrong. Its kernels run in the box again."""
+    """Trace a submission that has been judged, right or wrong: its kernels run in the sandbox again."""
     assert outcome.verdict.puzzle is not None
     puzzle = catalog.load(outcome.verdict.puzzle)
     if puzzle.pytorch:
@@ -87,6 +87,6 @@ def _beside(puzzle: Puzzle, host: Host | None = None) -> Beside | None:
     if progress.accepted_as(puzzle_id, submission.sha256, ROOT):
         outcome = believed(puzzle_id, submission)
     else:
-        outcome = check(puzzle_id, submission, Terms(targets=(), host=host or Host()))
+        outcome = check(puzzle_id, submission, Conditions(targets=(), host=host or Host()))
     seen = launches(other, outcome, host) if outcome.verdict.accepted else ()
     return Beside(other.id, other.title, next((one.pairs for one in seen), None))

@@ -1,4 +1,4 @@
-"""Which launches are stepped through: run once more in the box, in which every line is recorded."""
+"""Which launches are stepped through: run once more in the sandbox, in which every line is recorded."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from checker import catalog
-from checker.box.host import Host
-from checker.box.parent import Limits
-from checker.box.protocol.results import LaunchResult
-from checker.box.protocol.steps import MOST_STEPS
-from checker.check import Outcome, Terms, device_of, launch
-from checker.check.lent import lent
+from checker.check import Conditions, Outcome, device_of, launch
+from checker.check.linking import linked
 from checker.course.case import Case, numbered
 from checker.course.puzzle import Puzzle
 from checker.course.status import Misuse
 from checker.course.verdict import Finding, Where
-from checker.judge.asked import launch_of
 from checker.judge.difference.events import events_of
 from checker.judge.difference.recordings import recordings
-from checker.report.said import said
+from checker.judge.requests import launch_of
+from checker.report.translated import said
 from checker.report.words import plain, sign
+from checker.sandbox.host import Host
+from checker.sandbox.parent import Limits
+from checker.sandbox.protocol.results import LaunchResult
+from checker.sandbox.protocol.steps import MOST_STEPS
 from checker.trace.as_data import Data, add_solution, launch_data
 from checker.trace.run import cases_of
 
@@ -151,7 +151,7 @@ def _result(outcome: Outcome, case: Case, order: Sequence[int], host: Host | Non
     assert outcome.program is not None and outcome.verdict.puzzle is not None
     puzzle = catalog.load(outcome.verdict.puzzle)
     asked = replace(launch_of(case, puzzle), most_steps=MOST_STEPS)
-    device = device_of(puzzle.id, Terms(targets=(), host=host or Host()))
-    others = outcome.lent or lent(puzzle.id, None)  # what was accepted before was not run again
+    device = device_of(puzzle.id, Conditions(targets=(), host=host or Host()))
+    others = outcome.linked or linked(puzzle.id, None)  # what was accepted before was not run again
     ran = launch(outcome.program, [asked], Limits(), host, device, others, order)
     return ran.results.get(0)

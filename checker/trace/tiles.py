@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from checker.report.said import said
+from checker.report.translated import said
 from checker.trace import svg, words
 from checker.trace.result import Beside, Pairs, Visit
 from checker.trace.svg import SMALL, VERMILION, Panel

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from checker.report.said import said
+from checker.report.translated import said
 from checker.trace import svg
 from checker.trace.record import MOST_STEPS
 from checker.trace.result import Band, Program, Recorded

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from checker.report.said import said
+from checker.report.translated import said
 from checker.trace import svg, words
 from checker.trace.result import Recorded
 from checker.trace.svg import SMALL, Panel

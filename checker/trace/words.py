@@ -10,7 +10,7 @@ import numpy as np
 
 from checker.course.verdict import Traffic
 from checker.judge.evidence import tensor_name
-from checker.report.said import said
+from checker.report.translated import said
 from checker.report.words import PLAIN_WORDS, sign, typed
 from checker.trace.result import Beside, Pairs, Reads, Recorded, Trace, Wrongness
 

@@ -22,7 +22,7 @@ import torch
 
 from checker import catalog
 from checker.check import program_of
-from checker.check.lent import own
+from checker.check.linking import own
 from checker.course.ladder import stems
 from checker.course.places import check_typed
 from checker.course.status import Misuse

@@ -16,9 +16,9 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from checker.box.parent import torch_gpu_missing
 from checker.course.saving import replace_whole
 from checker.course.status import Misuse
+from checker.sandbox.parent import torch_gpu_missing
 from checker.submission.read import Submission
 from checker.train import source
 from checker.train.result import OWN, PICTURE, SDPA, Speeds, Training
@@ -67,7 +67,7 @@ def prepare(device: str) -> None:
     """Tell Triton where kernels run, before it is imported. Raises Misuse."""
     os.environ["TRITON_INTERPRET"] = "0" if device == "cuda" else "1"
     if device == "cpu":
-        from checker.box.inside import patches
+        from checker.sandbox.inside import patches
 
         patches.apply(patches.UNJUDGED)
         return

@@ -18,7 +18,7 @@ from checker.course import translation
 from checker.course.columns import WIDE
 from checker.course.language import ENGLISH, LANGUAGES, spoken
 from checker.publish.site.lessons import TOP
-from checker.report.said import said
+from checker.report.translated import said
 from checker.trace.page import LANGUAGE, PARTS, sentences
 
 project = "From softmax to FlashAttention"

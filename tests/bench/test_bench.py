@@ -24,7 +24,6 @@ from checker.bench.result import Result, Size, Timing, from_json
 from checker.bench.roofline import NAMED, Gpu
 from checker.bench.run import BenchmarkFailed, Extent, measure, predict, save
 from checker.bench.workload import asked, size_of
-from checker.box.parent import torch_gpu_missing
 from checker.catalog import s3_long_rows
 from checker.catalog.attention import dropped as dropout
 from checker.catalog.attention.dropout.cases import DropoutCaseMaker
@@ -33,6 +32,7 @@ from checker.course import ladder, places
 from checker.course.case import Role
 from checker.course.puzzle import Timed, Work
 from checker.course.verdict import Traffic
+from checker.sandbox.parent import torch_gpu_missing
 from tests.conftest import ROOT, check_path, importable, typed
 from tests.kernels import named
 

@@ -16,14 +16,14 @@ import pytest
 
 from checker import catalog
 from checker.course.language import speaking
-from checker.report.said import said
+from checker.report.translated import said
 from tests.conftest import ROOT
 from tests.kernels import named
 
 SCRIPT = f"""
 import sys
 sys.modules |= dict.fromkeys({("resource", "fcntl", "pwd", "click", "rich", "watchfiles", "torch")})
-from checker.box import standin
+from checker.sandbox import standin
 standin.install()
 from checker.browser.answers import answered
 for line in sys.stdin:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from checker.check import Terms
+from checker.check import Conditions
 from tests.conftest import ROOT, STEMS_OF_KERNELS, check_kernel, need
 from tests.kernels import Kernel, kernels
 
@@ -26,7 +26,7 @@ SCRIPT = Path(__file__).with_name("judged.py")
 WITHOUT_THE_BINARY = f"""
 import runpy, sys
 sys.modules |= dict.fromkeys({("resource", "fcntl", "pwd", "click", "rich", "watchfiles")})
-from checker.box import standin
+from checker.sandbox import standin
 standin.install()
 assert "libtriton" not in open("/proc/self/maps").read()
 runpy.run_module("tests.browser.judged", run_name="__main__", alter_sys=True)
@@ -77,7 +77,9 @@ def pyodide(built_site: Path) -> Iterator[Judging]:
 
 
 @pytest.mark.parametrize("kernel", EVERY, ids=lambda kernel: kernel.name)
-def test_without_the_binary_it_gets_the_verdict_of_processes(kernel: Kernel, cpython: Judging, quick: Terms) -> None:
+def test_without_the_binary_it_gets_the_verdict_of_processes(
+    kernel: Kernel, cpython: Judging, quick: Conditions
+) -> None:
     here, verdict = cpython.judged(kernel), check_kernel(kernel, replace(quick, targets=()))
     assert here["verdict"] == verdict.status.value
     assert here["findings"] == [finding.id for finding in verdict.findings]

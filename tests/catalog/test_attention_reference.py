@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from checker import catalog
-from checker.box.protocol.philox import rand
 from checker.catalog.attention import dropped as dropout
 from checker.catalog.attention import reference as attention
 from checker.catalog.attention.backward import gradients as backward
 from checker.catalog.attention.bias.gradient import expected_gradient
 from checker.catalog.attention.launch import shape_of, tensors, wide
 from checker.course.case import Array, Case
+from checker.sandbox.protocol.philox import rand
 from tests.conftest import importable
 
 ATTENTION = ("a3", "p5", "p6", "p7", "b1", "b2")
@@ -217,16 +217,16 @@ def test_cases_hold_what_the_judge_relies_on(puzzle_id: str, key: str) -> None:
         shape = shape_of(case)
         hidden = not attention.sees(case).any(axis=1).all()
         assert hidden == ("hidden-queries" in case.proves) or ("o_ptr" in case.tensors and puzzle_id == "p7"), case.name
-        if hidden and case.telling:
+        if hidden and case.informative:
             assert (shape.n_q - shape.n_k) % shape.Br, "at a multiple of Br the usual bug gives no NaN"
-        if "q_ptr" in case.tensors and case.telling:
+        if "q_ptr" in case.tensors and case.informative:
             sigma = np.where(np.isfinite(s := attention.scores(case)), s, 0).std()
             assert sigma > 1, "scores too alike: a kernel that never rescales would pass"
             assert abs(float(case.scalars["scale"]) - shape.D**-0.5) > 0.05 * shape.D**-0.5
         for name, expected in puzzle.expected(case).items():
             finite = np.isfinite(expected.values)
             assert np.isfinite(expected.tolerance).all(), (case.name, name)
-            if not case.telling:
+            if not case.informative:
                 continue  # with one key P is 1, for instance, and the gradients of Q and K are nothing but rounding
             size = np.abs(expected.values[finite]).max()
             assert np.median(expected.tolerance) < 0.03 * size, (case.name, name)

@@ -7,10 +7,10 @@ from functools import cache
 
 import pytest
 
-from checker.box.parent import Limits
-from checker.box.protocol.records import MEMORY
-from checker.box.protocol.results import KernelError, LaunchResult
-from checker.check import Outcome, Terms, check, settings
+from checker.check import Conditions, Outcome, check, settings
+from checker.sandbox.parent import Limits
+from checker.sandbox.protocol.records import MEMORY
+from checker.sandbox.protocol.results import KernelError, LaunchResult
 from checker.submission.read import from_cells
 from tests.kernels import named
 
@@ -21,7 +21,7 @@ TWO = "RRR WWW RRR WWW WWW"  # three runs with each of OTHERS
 @cache
 def outcome(name: str) -> Outcome:
     submission = from_cells([("code", named(name).text)], "kernel.py", numbered=False)
-    return check("p1", submission, Terms(targets=()))
+    return check("p1", submission, Conditions(targets=()))
 
 
 def wrong() -> Outcome:

@@ -18,7 +18,6 @@ from pathlib import Path
 import pytest
 
 from checker import catalog
-from checker.box.parent import gpu_missing
 from checker.commands import cli
 from checker.course import ladder
 from checker.course.columns import has_wide
@@ -27,7 +26,8 @@ from checker.course.status import Misuse
 from checker.course.verdict import Status, Verdict
 from checker.learner.practice import checked, twice
 from checker.report.words import SHADES
-from tests.conftest import ROOT, SOLUTION, boxed_processes, importable
+from checker.sandbox.parent import gpu_missing
+from tests.conftest import ROOT, SOLUTION, importable, sandboxed_processes
 
 STUB = (ROOT / "puzzles" / "p1_naive_softmax.py").read_text()
 
@@ -350,7 +350,7 @@ def test_a_fault_of_ours_is_status_3_without_traceback(tmp_path: Path) -> None:
     assert "ZeroDivisionError: oh" in shown.stderr
 
 
-def test_a_box_that_cannot_start_is_a_fault(tmp_path: Path) -> None:
+def test_a_sandbox_that_cannot_start_is_a_fault(tmp_path: Path) -> None:
     """Without Triton there is no verdict, and nobody loses a point."""
     (tmp_path / "triton").mkdir()
     (tmp_path / "triton" / "__init__.py").write_text("raise ImportError('no such luck')")
@@ -387,27 +387,27 @@ def test_a_students_numpy_py_does_not_shadow_numpy(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interruption_leaves_nothing(number: signal.Signals, tmp_path: Path) -> None:
-    boxes = tmp_path / "boxes"
-    boxes.mkdir()
-    child = _endless_check(boxes)
+    sandboxes = tmp_path / "sandboxes"
+    sandboxes.mkdir()
+    child = _endless_check(sandboxes)
     child.send_signal(number)
     output, _ = child.communicate(timeout=600)
     assert child.returncode == (130 if number is signal.SIGINT else 128 + number)
     assert b"Traceback" not in output
-    assert list(boxes.iterdir()) == []
-    assert boxed_processes(boxes) == []
+    assert list(sandboxes.iterdir()) == []
+    assert sandboxed_processes(sandboxes) == []
 
 
-def test_a_killed_checker_takes_its_box_along(tmp_path: Path) -> None:
-    boxes = tmp_path / "boxes"
-    boxes.mkdir()
-    child = _endless_check(boxes)
+def test_a_killed_checker_takes_its_sandbox_along(tmp_path: Path) -> None:
+    sandboxes = tmp_path / "sandboxes"
+    sandboxes.mkdir()
+    child = _endless_check(sandboxes)
     child.kill()
     child.communicate(timeout=600)
-    _until(lambda: boxed_processes(boxes) == [])
+    _until(lambda: sandboxed_processes(sandboxes) == [])
 
 
-def _endless_check(boxes: Path) -> subprocess.Popen[bytes]:
+def _endless_check(sandboxes: Path) -> subprocess.Popen[bytes]:
     """A check that is busy with an endless kernel: two runners are there, and one has used some time."""
     path = str(ROOT / "tests" / "hostile" / "p1_nested_tuples.py")
     # A test run in the background ignores Ctrl-C, and what it starts would inherit that.
@@ -415,12 +415,14 @@ def _endless_check(boxes: Path) -> subprocess.Popen[bytes]:
     child = subprocess.Popen(
         [sys.executable, "-m", "checker", "check", "1", "--file", path],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(boxes)},
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(sandboxes)},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
     )
     signal.signal(signal.SIGINT, before)
-    _until(lambda: len(boxed_processes(boxes)) >= 5)  # the checker, two servers, two runners of the one at least
+    _until(
+        lambda: len(sandboxed_processes(sandboxes)) >= 5
+    )  # the checker, two servers, two runners of the one at least
     return child
 
 

@@ -30,7 +30,7 @@ $L__BB0_3:
 \t.loc\t1 60 4                          // submission.py:60:4
 \t@%p3 st.global.v4.b32 [ %rd2 + 0 ], { %r1, %r2, %r3, %r4 };
 \tret;
-\t.file\t1 "/box/submission.py"
+\t.file\t1 "/sandbox/submission.py"
 \t.file\t2 "/triton/language/standard.py"
 """
 NESTED = """
@@ -45,7 +45,7 @@ NESTED = """
 \tv_mfma_f32_32x32x8_f16 a[0:15], v[0:1], v[2:3], a[0:15]
 ; %bb.4:
 \ts_endpgm
-\t.file\t1 "/box" "submission.py"
+\t.file\t1 "/sandbox" "submission.py"
 """
 INLINED = """
 \t.loc\t2 216 16, function_name $L__info_string0, inlined_at 1 59 33 // standard.py:216:16
@@ -54,7 +54,7 @@ INLINED = """
 \tmax.f32 \t%r1, %r2, %r3;
 \t.loc\t2 300 1 // standard.py:300:1
 \tmax.f32 \t%r1, %r2, %r3;
-\t.file\t1 "/box/submission.py"
+\t.file\t1 "/sandbox/submission.py"
 \t.file\t2 "/triton/language/standard.py"
 """
 
@@ -88,11 +88,11 @@ def test_what_is_inlined_belongs_to_the_lines_that_call_it_and_what_is_of_no_lin
     of_a_helper = (
         "\t.loc\t1 20 4 // submission.py:20:4 @[ submission.py:44:10 @[ submission.py:59:8 ] ]\n\tmax.f32 %r1;\n"
     )
-    assert short(of_a_helper + '\t.file\t1 "/box/submission.py"') == [("max.f32", (20, 44, 59), "")]
+    assert short(of_a_helper + '\t.file\t1 "/sandbox/submission.py"') == [("max.f32", (20, 44, 59), "")]
     since_3_9 = (
         "\t.loc\t1 44 10, function_name $L, inlined_at 1 59 8\n\t.loc\t1 20 4, function_name $L, inlined_at 1 44 10\n"
     )
-    assert short(since_3_9 + '\tmax.f32 %r1;\n\t.file\t1 "/box/submission.py"') == [("max.f32", (20, 44, 59), "")]
+    assert short(since_3_9 + '\tmax.f32 %r1;\n\t.file\t1 "/sandbox/submission.py"') == [("max.f32", (20, 44, 59), "")]
 
 
 @pytest.mark.parametrize(
@@ -173,8 +173,8 @@ def test_plain_arithmetic_and_what_is_costly() -> None:
 
 TTGIR = """#mma = #ttg.nvidia_mma<{versionMajor = 3, warpsPerCTA = [4, 1], instrShape = [16, 64, 16]}>
 #blocked = #ttg.blocked<{sizePerThread = [1, 8], order = [1, 0]}>
-#loc = loc("/box/submission.py":9:0)
-#loc3 = loc("/box/submission.py":41:20)
+#loc = loc("/sandbox/submission.py":9:0)
+#loc3 = loc("/sandbox/submission.py":41:20)
 #loc4 = loc("/triton/language/standard.py":170:27)
 module attributes {"ttg.num-warps" = 4 : i32} {
   tt.func public @kernel(%q: !tt.ptr<f16> loc("q"(#loc))) attributes {noinline = false} {
@@ -197,11 +197,11 @@ module attributes {"ttg.num-warps" = 4 : i32} {
     tt.return loc(#loc)
   } loc(#loc)
 } loc(#loc)
-#loc5 = loc("/box/submission.py":60:4)
+#loc5 = loc("/sandbox/submission.py":60:4)
 #loc20 = loc("Kj"(#loc3))
 #loc21 = loc(callsite(#loc4 at #loc22))
 #loc22 = loc("mi"(#loc6))
-#loc6 = loc("/box/submission.py":52:30)
+#loc6 = loc("/sandbox/submission.py":52:30)
 """
 
 
@@ -225,7 +225,7 @@ LLVM = """define void @kernel() !dbg !5 {
   %2 = fadd float %a, %b, !dbg !11
   ret void
 }
-!1 = !DIFile(filename: "submission.py", directory: "/box")
+!1 = !DIFile(filename: "submission.py", directory: "/sandbox")
 !5 = distinct !DISubprogram(name: "kernel", scope: !1, file: !1, line: 9)
 !6 = distinct !DILexicalBlockFile(scope: !5, file: !7, discriminator: 0)
 !7 = !DIFile(filename: "standard.py", directory: "/triton/language")

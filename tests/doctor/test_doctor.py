@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from checker.box.cage.cage import Cage
 from checker.doctor import facts
+from checker.sandbox.cage.cage import Cage
 from tests.conftest import ROOT
 
 

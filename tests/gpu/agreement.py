@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from checker.check import Terms
+from checker.check import Conditions
 from checker.course.verdict import Verdict
 from tests.conftest import ROOT, check_kernel
 from tests.kernels import Kernel, kernels
@@ -98,7 +98,7 @@ def outcome(kernel: Kernel) -> Outcome:
     expected = kernel.expected("Finding") if kernel.folder == "wrong" else "accepted"
     begun = time.monotonic()
     try:
-        verdict, problem = check_kernel(kernel, Terms(device="cuda", targets=())), ""
+        verdict, problem = check_kernel(kernel, Conditions(device="cuda", targets=())), ""
     except Exception as error:
         verdict, problem = None, f"{type(error).__name__}: {error}"
     return Outcome(kernel, expected, verdict, problem, time.monotonic() - begun)

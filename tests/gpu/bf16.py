@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from checker.box.parent import Box, Limits
-from checker.box.protocol.device import Device
-from checker.box.protocol.launch import Launch, TensorArgument
 from checker.course.case import as_bf16
+from checker.sandbox.parent import Limits, Sandbox
+from checker.sandbox.protocol.device import Device
+from checker.sandbox.protocol.launch import Launch, TensorArgument
 
 SIDE = 16
 Numbers = npt.NDArray[np.float64]
@@ -129,9 +129,9 @@ def results(device: Device, *operations: Operation) -> list[list[Numbers]]:
     own = [(one, launch) for one in operations for launch in launches(one)]
     source = "\n".join(["import triton", "import triton.language as tl", *(one.source for one in operations)])
     names = [one.name for one in operations]
-    with Box(Limits(cpu_seconds=300, wall_seconds=300), device) as box:
+    with Sandbox(Limits(cpu_seconds=300, wall_seconds=300), device) as sandbox:
         asked = [(number, range(1)) for number in range(len(own))]
-        done = box.run(source, names, [launch for _, launch in own], [asked]).passes[0]
+        done = sandbox.run(source, names, [launch for _, launch in own], [asked]).passes[0]
     found: dict[str, list[Numbers]] = {name: [] for name in names}
     for number, (operation, _) in enumerate(own):
         result = done.results.get(number)

@@ -2,7 +2,7 @@
 
 Each kernel asks for something that Python does otherwise than a GPU. `GIVES` is what a GPU is to give: read in the PTX
 that Triton emits, and in PTX's manual. Where there is no GPU the table says of the interpreter alone; the tests hold
-it to `GIVES` (`tests/box/test_arithmetic.py`). Prints a table, and ends with 1 if a row differs.
+it to `GIVES` (`tests/sandbox/test_arithmetic.py`). Prints a table, and ends with 1 if a row differs.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import numpy.typing as npt
 import triton
 import triton.language as tl
 
-from checker.box.parent import Box, Limits, torch_gpu_missing
-from checker.box.protocol import philox
-from checker.box.protocol.launch import Launch, TensorArgument
+from checker.sandbox.parent import Limits, Sandbox, torch_gpu_missing
+from checker.sandbox.protocol import philox
+from checker.sandbox.protocol.launch import Launch, TensorArgument
 
 LANES = 16
 MAX32, MIN32 = 2**31 - 1, -(2**31)
@@ -606,14 +606,14 @@ GIVES = [
 
 
 def source() -> str:
-    """The kernels above, as the box takes them."""
+    """The kernels above, as the sandbox takes them."""
     text = Path(__file__).read_text(encoding="utf-8")
     functions = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef) and node.decorator_list]
     return "\n\n".join(f"@triton.jit\n{ast.unparse(node).partition(chr(10))[2]}" for node in functions)
 
 
 def on_interpreter() -> list[npt.NDArray[Any] | str]:
-    """What each of GIVES gives in the box, or what it raised."""
+    """What each of GIVES gives in the sandbox, or what it raised."""
     launches = []
     for probe in GIVES:
         result = np.zeros(LANES, probe.kinds[1])
@@ -622,8 +622,8 @@ def on_interpreter() -> list[npt.NDArray[Any] | str]:
             Launch(probe.kernel, (1, 1, 1), tensors, {"n": ("int32", probe.n)}, {"BLOCK": LANES}, tf32=True)
         )
     numbers = list(range(len(launches)))
-    with Box(Limits()) as box:
-        report = box.run(source(), sorted({p.kernel for p in GIVES}), launches, [[(n, range(1)) for n in numbers]])
+    with Sandbox(Limits()) as sandbox:
+        report = sandbox.run(source(), sorted({p.kernel for p in GIVES}), launches, [[(n, range(1)) for n in numbers]])
     answers = report.passes[0]
     if answers.malformed or answers.loading:
         raise RuntimeError(answers.malformed or str(answers.loading))

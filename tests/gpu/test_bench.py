@@ -11,7 +11,6 @@ import pytest
 
 from checker.bench.run import BenchmarkFailed, Extent, measure, source_of
 from checker.bench.workload import asked
-from checker.box.parent import torch_gpu_missing
 from checker.catalog import p6_flash_attention_2, p7_causal_backward
 from checker.catalog.attention.backward.gradients import given_all, launch_given
 from checker.catalog.attention.launch import Shape
@@ -19,6 +18,7 @@ from checker.catalog.attention.values import Inputs
 from checker.course import places
 from checker.course.case import blank
 from checker.course.puzzle import Timed, Work
+from checker.sandbox.parent import torch_gpu_missing
 from checker.submission.read import from_cells, from_file
 
 pytestmark = pytest.mark.skipif(bool(torch_gpu_missing()), reason=torch_gpu_missing() or "there is a GPU")

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from checker.box.parent import Limits, gpu_missing
-from checker.check import Terms, check
+from checker.check import Conditions, check
 from checker.check.settings import explained
 from checker.course.verdict import Status, Verdict
+from checker.sandbox.parent import Limits, gpu_missing
 from checker.submission.read import from_cells
 from tests.conftest import ROOT, STEMS_OF_KERNELS, check_kernel, check_path
 from tests.gpu import bf16, semantics
@@ -19,7 +19,7 @@ from tests.kernels import named
 pytestmark = pytest.mark.skipif(bool(gpu_missing()), reason=gpu_missing() or "there is a GPU")
 
 STEMS = STEMS_OF_KERNELS
-ON_GPU = Terms(device="cuda", targets=())
+ON_GPU = Conditions(device="cuda", targets=())
 HEAD = """
 import triton
 import triton.language as tl
@@ -36,8 +36,8 @@ def naive_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOCK
 
 
 def checked(body: str, seconds: float = 300.0) -> Verdict:
-    terms = Terms(device="cuda", targets=(), limits=Limits(gpu_seconds=seconds), lint=False)
-    return check("p1", from_cells([("code", HEAD + body)], "kernel.py", numbered=False), terms).verdict
+    conditions = Conditions(device="cuda", targets=(), limits=Limits(gpu_seconds=seconds), lint=False)
+    return check("p1", from_cells([("code", HEAD + body)], "kernel.py", numbered=False), conditions).verdict
 
 
 def solution(puzzle_id: str) -> Path:
@@ -137,7 +137,7 @@ def test_every_thread_may_print(name: str) -> None:
 
 
 def test_a_fault_of_the_compiler_is_not_called_rounding() -> None:
-    verdict = check_path(ROOT / "tests" / "gpu" / "a3_transposed.py", Terms(device="auto", targets=()))
+    verdict = check_path(ROOT / "tests" / "gpu" / "a3_transposed.py", Conditions(device="auto", targets=()))
     if verdict.accepted:
         pytest.skip("this Triton compiles it rightly for this GPU")
     assert "num_warps=" in verdict.findings[0].explanation and "not rounding" in verdict.findings[0].explanation
@@ -153,11 +153,11 @@ def test_a_missing_barrier_is_no_fault_of_the_compiler() -> None:
 
 
 def test_auto_checks_on_the_interpreter_and_on_the_gpu() -> None:
-    verdict = check_path(solution("p1"), Terms(device="auto"))
+    verdict = check_path(solution("p1"), Conditions(device="auto"))
     assert verdict.accepted, verdict.findings
     assert [run.device for run in verdict.runs] == ["interpreter", "cuda"]
     assert verdict.runs[0].traffic and verdict.compiled
-    wrong = check_kernel(named("p1_reads_twice"), Terms(device="auto", targets=()))
+    wrong = check_kernel(named("p1_reads_twice"), Conditions(device="auto", targets=()))
     assert [run.device for run in wrong.runs] == ["interpreter"]
 
 
@@ -167,7 +167,7 @@ def test_the_interpreter_computes_as_this_gpu_does() -> None:
 
 def test_what_tf32_costs_is_what_it_costs_here() -> None:
     """The interpreter's figure is this GPU's."""
-    both = check_path(solution("a1"), ON_GPU), check_path(solution("a1"), Terms(targets=()))
+    both = check_path(solution("a1"), ON_GPU), check_path(solution("a1"), Conditions(targets=()))
     figures = [re.findall(r"off by (\S+) %", remark) for verdict in both for remark in verdict.remarks]
     here, there = (float(figure) for found in figures for figure in found)
     assert abs(here - there) <= 0.02 * there
@@ -177,7 +177,9 @@ def test_what_tf32_costs_is_what_it_costs_here() -> None:
 @pytest.mark.parametrize("puzzle_id", ["p5", "p7", "b1"])
 def test_a_right_kernel_has_room_on_a_smaller_card(puzzle_id: str, shared: int) -> None:
     """With fewer stages, as if this GPU had so many bytes of shared memory; what has no room even so is named."""
-    verdict = check_path(solution(puzzle_id), Terms(device="cuda", targets=(), limits=Limits(gpu_shared_bytes=shared)))
+    verdict = check_path(
+        solution(puzzle_id), Conditions(device="cuda", targets=(), limits=Limits(gpu_shared_bytes=shared))
+    )
     assert verdict.accepted, verdict.findings
     left_out = [remark for remark in verdict.remarks if "room for such tiles" in remark]
     assert bool(left_out) == (shared < 64 << 10), left_out
@@ -185,5 +187,5 @@ def test_a_right_kernel_has_room_on_a_smaller_card(puzzle_id: str, shared: int) 
 
 
 def test_a_kernel_that_wastes_shared_memory_is_told_so_on_a_smaller_card() -> None:
-    terms = Terms(device="cuda", targets=(), limits=Limits(gpu_shared_bytes=99 << 10))
-    assert check_kernel(named("p1_too_much_shared_memory"), terms).findings[0].id == "shared-memory"
+    conditions = Conditions(device="cuda", targets=(), limits=Limits(gpu_shared_bytes=99 << 10))
+    assert check_kernel(named("p1_too_much_shared_memory"), conditions).findings[0].id == "shared-memory"

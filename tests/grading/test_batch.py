@@ -20,8 +20,7 @@ from typing import Any
 import pytest
 
 from checker import catalog
-from checker.box.parent import Limits
-from checker.check import Terms
+from checker.check import Conditions
 from checker.commands.grade import _summary, grade_all
 from checker.course import ladder
 from checker.course.lesson import emptied
@@ -32,6 +31,7 @@ from checker.grading.crew import Crew, WorkerLost, local
 from checker.grading.found import Work, found
 from checker.grading.grade import MachineTooBusy, checked
 from checker.nbgrader.folder import make
+from checker.sandbox.parent import Limits
 from checker.submission.read import from_cells
 from tests.conftest import ROOT, SOLUTION, cage_or_skip, typed
 from tests.grading.conftest import (
@@ -222,7 +222,7 @@ def test_what_is_killed_from_outside_has_no_score_and_is_named(desk: Path) -> No
         time.sleep(0.05)
     said = (desk / "said").read_text()
     assert grader.returncode == 3 and said.count("No score") == 1, said
-    assert "p1_nested_tuples.py: RuntimeError: the box was killed from outside" in " ".join(said.split())
+    assert "p1_nested_tuples.py: RuntimeError: the sandbox was killed from outside" in " ".join(said.split())
     assert len(killed) == 4  # both processes of a try
     (row,) = (row for row in rows(desk) if row["student"] == "p1_nested_tuples")
     assert (row["verdict"], row["earned"], row["possible"]) == ("no-score", "", "100")
@@ -310,9 +310,9 @@ def test_what_the_machine_was_too_busy_for_is_tried_once_more_after_all_others()
 
 
 def test_a_busy_machine_is_not_asked_again_at_once() -> None:
-    terms = Terms(targets=(), limits=Limits(wall_seconds=0.001))
+    conditions = Conditions(targets=(), limits=Limits(wall_seconds=0.001))
     with pytest.raises(MachineTooBusy, match="This machine is too busy"):
-        checked("p1", from_cells([("code", SOLUTION)], "p1.py", numbered=False), terms)
+        checked("p1", from_cells([("code", SOLUTION)], "p1.py", numbered=False), conditions)
 
 
 def test_what_ended_a_batch_is_told_and_not_what_its_end_met(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -343,7 +343,7 @@ def test_what_cannot_be_opened_here_has_no_score(tmp_path: Path, monkeypatch: py
 def test_who_hands_in_a_thousand_makes_nobody_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     judged: list[str] = []
 
-    class Here:
+    class InProcess:
         def run(self, function: Any, calls: list[tuple[Any, ...]], window: int) -> Iterator[tuple[int, Any]]:
             return ((number, function(*call)) for number, call in enumerate(calls))
 
@@ -351,7 +351,7 @@ def test_who_hands_in_a_thousand_makes_nobody_wait(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(batch, "judge", lambda work, folder: judged.append(work.paths[0].name))
     works = [Work("mallory", "p1", (Path(f"m{n}"),)) for n in range(3)]
     works += [Work("zoe", f"p{n}", (Path(f"z{n}"),)) for n in (1, 2)]
-    outcomes = list(batch.grade(works, Path(), Here(), lambda *_: None))  # type: ignore[arg-type]
+    outcomes = list(batch.grade(works, Path(), InProcess(), lambda *_: None))  # type: ignore[arg-type]
     assert judged == ["m0", "z1", "m1", "z2", "m2"]
     assert [outcome.work for outcome in outcomes] == works
 

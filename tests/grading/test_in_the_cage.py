@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from checker.box.cage import cage as cages
-from checker.box.cage.cage import Cage, NoCage
-from checker.box.host import Host
-from checker.check import Terms
+from checker.check import Conditions
 from checker.course.verdict import Status, Verdict
 from checker.report.as_json import as_dict
+from checker.sandbox.cage import cage as cages
+from checker.sandbox.cage.cage import Cage, NoCage
+from checker.sandbox.host import Host
 from tests.conftest import ROOT, check_kernel, check_path, typed
 from tests.kernels import named
 
@@ -96,15 +96,15 @@ def test_a_cage_that_fails_later_fails_the_check(cage: Cage, tmp_path: Path) -> 
     """A fault of ours, without a verdict; never a run without a cage, and never a refusal of the kernel."""
     later = Cage(cage.tier, str(put_bwrap(tmp_path, "sys.exit(1)")), cage.slot)
     with pytest.raises(RuntimeError, match="did not start"):
-        check_path(SOLVED, Terms(key="autumn", host=Host(later)))
+        check_path(SOLVED, Conditions(key="autumn", host=Host(later)))
 
 
 def test_a_compiler_that_does_not_start_is_no_fault_of_the_kernel(cage: Cage, tmp_path: Path) -> None:
     file = put_bwrap(tmp_path, "if any('\"compiler\"' in word for word in words): sys.exit(1)")
     later = Cage(cage.tier, str(file), cage.slot)
-    assert check_path(SOLVED, Terms(key="autumn", host=Host(later), targets=())).accepted
+    assert check_path(SOLVED, Conditions(key="autumn", host=Host(later), targets=())).accepted
     with pytest.raises(RuntimeError, match="the compiler did not start"):
-        check_path(SOLVED, Terms(key="autumn", host=Host(later)))
+        check_path(SOLVED, Conditions(key="autumn", host=Host(later)))
 
 
 # --- a check in the cage ---
@@ -124,8 +124,8 @@ SAME = ("p1_naive_softmax", "p6_flash_attention_2", "p1_no_load_mask", "p1_reads
 @pytest.mark.parametrize("name", SAME)
 def test_the_verdict_is_that_of_practice(name: str, cage: Cage) -> None:
     kernel = named(name)
-    outside = check_kernel(kernel, Terms(key="autumn"))
-    caged = check_kernel(kernel, Terms(key="autumn", host=Host(cage)))
+    outside = check_kernel(kernel, Conditions(key="autumn"))
+    caged = check_kernel(kernel, Conditions(key="autumn", host=Host(cage)))
     assert canonical(caged) == canonical(outside)
     assert caged.accepted == (kernel.folder == "solutions")
     assert outside.sandbox.startswith("C, no sandbox: ")
@@ -140,14 +140,14 @@ def test_grading_does_not_believe_what_practice_has_kept(
     """A submission that practised here may have written anything into the cache of compilations."""
     wrong = named("p3_starts_as_an_integer")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert check_kernel(wrong, Terms()).status is Status.DOES_NOT_COMPILE
+    assert check_kernel(wrong, Conditions()).status is Status.DOES_NOT_COMPILE
     [kept] = (tmp_path / "flash-puzzles" / "compiled").iterdir()
     fine = {"error": None, "shared": 0, "registers": 1, "spilled": 0}
     poison = json.dumps([fine] * len(json.loads(kept.read_text())))
     kept.write_text(poison)
-    assert check_kernel(wrong, Terms()).accepted  # as expected of a cache
-    for terms in (Terms(key="autumn", host=Host(cage)), Terms(key="autumn")):
-        assert check_kernel(wrong, terms).status is Status.DOES_NOT_COMPILE
+    assert check_kernel(wrong, Conditions()).accepted  # as expected of a cache
+    for conditions in (Conditions(key="autumn", host=Host(cage)), Conditions(key="autumn")):
+        assert check_kernel(wrong, conditions).status is Status.DOES_NOT_COMPILE
     assert [path.read_text() for path in kept.parent.iterdir()] == [poison]
 
 
@@ -167,8 +167,8 @@ def test_what_leaks_without_a_cage_does_not_leak_from_it(
     text = (ROOT / "tests" / "hostile" / f"{name}.py").read_text().replace("/srv/course", str(tmp_path))
     grader = subprocess.Popen(["sleep", "600"], env={**os.environ, "COURSE_KEY": "secret"})
     try:
-        outside = check_text(text, terms=Terms(key="autumn", lint=False))
-        caged = check_text(text, terms=Terms(key="autumn", lint=False, host=Host(cage)))
+        outside = check_text(text, conditions=Conditions(key="autumn", lint=False))
+        caged = check_text(text, conditions=Conditions(key="autumn", lint=False, host=Host(cage)))
     finally:
         grader.kill()
         grader.wait()

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from checker import catalog
-from checker.check import Terms, check, program_of
+from checker.check import Conditions, check, program_of
 from checker.course.places import solution
 from checker.grading.viva.lines import Change, Listing, changes, listing
 from checker.grading.viva.questions import WANTED
@@ -154,7 +154,7 @@ def test_a_class_is_asked_and_the_judge_agrees_with_the_answers(desk: Path) -> N
             assert lines[line - 1] != after
             lines[line - 1] = after
             text = "import triton\nimport triton.language as tl\n" + "\n".join(lines)
-            verdict = check("p1", from_cells([("code", text)], "kernel.py", numbered=False), Terms()).verdict
+            verdict = check("p1", from_cells([("code", text)], "kernel.py", numbered=False), Conditions()).verdict
             assert [titles[title] for title in fails.split("<br>")] == [
                 p.name for p in verdict.properties if not p.passed
             ]

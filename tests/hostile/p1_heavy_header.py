@@ -11,7 +11,7 @@ import triton.language as tl
 @triton.jit
 def naive_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOCK_SIZE: tl.constexpr):
     import os, sys
-    from checker.box.protocol import wire
+    from checker.sandbox.protocol import wire
     frame = sys._getframe()
     while "stream" not in frame.f_locals:
         frame = frame.f_back

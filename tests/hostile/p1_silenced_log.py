@@ -10,7 +10,7 @@ import triton.language as tl
 
 @triton.jit
 def naive_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOCK_SIZE: tl.constexpr):
-    from checker.box.inside.memory import Memory
+    from checker.sandbox.inside.memory import Memory
     Memory._record = lambda *a, **k: None
     row = tl.program_id(0).to(tl.int64)
     cols = tl.arange(0, BLOCK_SIZE)

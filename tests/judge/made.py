@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from checker.box.protocol.records import LOAD, STORE
-from checker.box.protocol.results import AccessLog, KernelError, LaunchResult, Refusal
 from checker.course.case import Array, Axis, AxisKind, Case, Role, Tensor
 from checker.course.misconception import Misconception, Sign
 from checker.course.puzzle import Budget, Expected, Kernel, Property, Puzzle
 from checker.course.text import Text
 from checker.course.verdict import Where
 from checker.judge.evidence import Evidence
+from checker.sandbox.protocol.records import LOAD, STORE
+from checker.sandbox.protocol.results import AccessLog, KernelError, LaunchResult, Refusal
 
 ROWS, COLUMNS = 4, 6
 LOADS, STORES = 2, 4  # lines of the text

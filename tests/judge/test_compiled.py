@@ -17,19 +17,19 @@ from pathlib import Path
 import pytest
 
 from checker import catalog
-from checker.box import compiling
-from checker.box.compiling import Compiled, Compiler, Job
-from checker.box.exchange import TooBusy
-from checker.box.parent import Limits
-from checker.box.protocol import wire
-from checker.check import Terms, check
+from checker.check import Conditions, check
 from checker.course import targets
 from checker.course.case import Tensor
 from checker.course.verdict import Status, Verdict, Where
 from checker.judge.compiled import compile_findings, without_half
 from checker.judge.forms import MEMORY, forms, ones
+from checker.sandbox import compiling
+from checker.sandbox.compiling import Compiled, Compiler, Job
+from checker.sandbox.exchange import TooBusy
+from checker.sandbox.parent import Limits
+from checker.sandbox.protocol import wire
 from checker.submission.read import from_cells
-from tests.conftest import ROOT, STEMS_OF_KERNELS, boxed_processes, check_kernel, check_path, killing, need
+from tests.conftest import ROOT, STEMS_OF_KERNELS, check_kernel, check_path, killing, need, sandboxed_processes
 from tests.kernels import named
 
 STEMS = STEMS_OF_KERNELS
@@ -55,7 +55,7 @@ def compiled(limits: Limits | None = None) -> tuple[Compiled, bool]:
 
 @pytest.mark.parametrize("puzzle_id", STEMS, ids=STEMS.values())
 def test_solutions_compile_for_every_target(puzzle_id: str) -> None:
-    verdict = check_path(ROOT / "solutions" / f"{STEMS[puzzle_id]}.py", Terms(targets=targets.ALL))
+    verdict = check_path(ROOT / "solutions" / f"{STEMS[puzzle_id]}.py", Conditions(targets=targets.ALL))
     assert verdict.accepted, verdict.findings
     assert {c.target for c in verdict.compiled} == set(targets.ALL)
     for c in verdict.compiled:
@@ -75,7 +75,7 @@ def test_an_outcome_is_kept_and_used_again(cache: Path) -> None:
 
 def test_grading_asks_for_nothing_that_only_an_assembler_could_tell() -> None:
     solution = ROOT / "solutions" / f"{STEMS['p3']}.py"  # its tiles are the same whatever the key
-    practice, graded = (check_path(solution, Terms(key=key)) for key in (None, "a key"))
+    practice, graded = (check_path(solution, Conditions(key=key)) for key in (None, "a key"))
     assert practice.accepted and graded.accepted
     [told], [not_told] = practice.compiled, graded.compiled
     assert told.registers and told.spilled == 0
@@ -144,12 +144,12 @@ ENDLESS = "@triton.jit\ndef kernel(x_ptr, end=[0 for _ in iter(int, 1)]):\n    p
 ENDLESS_JOB = Job("kernel", "sm_90", {"x_ptr": "*fp32"}, {})
 
 
-def test_a_machine_that_is_too_busy_is_our_fault(box_folder: Path, cache: Path) -> None:
+def test_a_machine_that_is_too_busy_is_our_fault(sandbox_folder: Path, cache: Path) -> None:
     compiler = Compiler(ENDLESS, [ENDLESS_JOB], Limits(wall_seconds=0.5))
     with compiler, pytest.raises(TooBusy, match="not done after"):
         compiler.results()
     assert not cache.exists()
-    assert boxed_processes(box_folder) == []
+    assert sandboxed_processes(sandbox_folder) == []
 
 
 def test_a_compiler_that_uses_too_much_time_is_not_our_fault(cache: Path) -> None:
@@ -170,15 +170,15 @@ def test_a_compiler_that_is_killed_from_outside_is_our_fault(runner: bool) -> No
 
 
 def test_a_kernel_that_earns_nothing_does_not_wait_for_the_compiler(
-    monkeypatch: pytest.MonkeyPatch, box_folder: Path
+    monkeypatch: pytest.MonkeyPatch, sandbox_folder: Path
 ) -> None:
     monkeypatch.setattr(Compiler, "results", lambda _: pytest.fail("there was no need to wait"))
-    verdict = check_kernel(named("p1_no_division"), Terms())
+    verdict = check_kernel(named("p1_no_division"), Conditions())
     assert verdict.earned == 0 and verdict.compiled == ()
 
 
 def test_what_does_not_compile_scores_nothing() -> None:
-    verdict = check_kernel(named("p3_starts_as_an_integer"), Terms(targets=targets.ALL))
+    verdict = check_kernel(named("p3_starts_as_an_integer"), Conditions(targets=targets.ALL))
     assert verdict.status is Status.DOES_NOT_COMPILE
     assert all(p.passed for p in verdict.properties)
     assert verdict.earned == 0
@@ -189,7 +189,7 @@ def test_what_does_not_compile_scores_nothing() -> None:
 
 def test_what_compiles_in_fp32_alone_loses_what_half_precision_is_worth() -> None:
     """What is worse than partly right stays: here the interpreter has stopped as well."""
-    verdict = check_kernel(named("p1_half_exponential"), Terms())
+    verdict = check_kernel(named("p1_half_exponential"), Conditions())
     assert [p.name for p in verdict.properties if not p.passed] == ["half"]
     assert verdict.status is Status.CRASHED and verdict.earned == verdict.possible - 10
     assert [c.compiles for c in verdict.compiled] == [False]
@@ -197,8 +197,8 @@ def test_what_compiles_in_fp32_alone_loses_what_half_precision_is_worth() -> Non
     assert without_half(accepted, accepted.status).status is Status.PARTLY_RIGHT
 
 
-def check_lesson(puzzle_id: str, text: str, terms: Terms | None = None) -> Verdict:
-    return check(puzzle_id, from_cells([("code", text)], "lesson.py", numbered=False), terms).verdict
+def check_lesson(puzzle_id: str, text: str, conditions: Conditions | None = None) -> Verdict:
+    return check(puzzle_id, from_cells([("code", text)], "lesson.py", numbered=False), conditions).verdict
 
 
 @pytest.mark.parametrize("key", [None, "a key"], ids=["practice", "grading"])
@@ -206,7 +206,7 @@ def test_being_wrong_besides_brings_no_points_back(key: str | None) -> None:
     """The rule would be unfair if whoever has a second mistake kept what whoever has only this one loses."""
     text = named("p3_prefix_not_guarded").text
     assert "    l = 0.0\n" in text
-    wrong, also = (check_lesson("p3", t, Terms(key=key)) for t in (text, text.replace("l = 0.0", "l = 0")))
+    wrong, also = (check_lesson("p3", t, Conditions(key=key)) for t in (text, text.replace("l = 0.0", "l = 0")))
     assert wrong.status is not Status.DOES_NOT_COMPILE and wrong.earned > 0
     assert also.status is Status.DOES_NOT_COMPILE and also.earned == 0
     assert [f.id for f in also.findings] == ["loop-changes-type", *(f.id for f in wrong.findings)]

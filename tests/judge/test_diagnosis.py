@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from checker.check import Terms
+from checker.check import Conditions
 from tests.conftest import check_changed
 
 
@@ -20,21 +20,21 @@ from tests.conftest import check_changed
     ],
 )
 def test_a_mistake_at_the_edge_of_a_tile_is_named_and_marked(
-    puzzle_id: str, old: str, new: str, id: str, quick: Terms
+    puzzle_id: str, old: str, new: str, id: str, quick: Conditions
 ) -> None:
     (finding,) = check_changed(puzzle_id, old, new, quick).findings
     assert finding.id == id
     assert new.strip() in dict(finding.where.source)[finding.where.line or 0]
 
 
-def test_what_is_loaded_again_in_the_loop_is_no_hidden_tile(quick: Terms) -> None:
+def test_what_is_loaded_again_in_the_loop_is_no_hidden_tile(quick: Conditions) -> None:
     old = "        Sij = scale"
     again = "        if CAUSAL:\n            Qi = tl.load(q_ptr + q_offsets, mask=q_mask, other=0.0)\n"
     (finding,) = check_changed("p6", old, again + old, quick).findings
     assert finding.id == "read-too-often"
 
 
-def test_without_a_name_the_sizes_are_told(quick: Terms) -> None:
+def test_without_a_name_the_sizes_are_told(quick: Conditions) -> None:
     old = "    # Line 12: divide once."
     new = "    Oi = tl.where(((n_k - n_q) % Bc + Bc) % Bc == 1, 0.5 * Oi, Oi)\n" + old
     (finding,) = check_changed("p6", old, new, quick).findings

@@ -10,7 +10,7 @@ from io import BytesIO
 import numpy as np
 import pytest
 
-from checker.check import Terms, check
+from checker.check import Conditions, check
 from checker.course import ladder
 from checker.course.verdict import Differs
 from checker.judge.difference.asking import question
@@ -87,17 +87,17 @@ SAID = {
 }
 
 
-def differs(change: tuple[str, str, str], terms: Terms) -> Differs:
+def differs(change: tuple[str, str, str], conditions: Conditions) -> Differs:
     """What is said of a solution with one change."""
     if ladder.RUNGS[change[0]].pytorch:
         importable("torch")
-    found = check_changed(*change, terms).findings[0].differs
+    found = check_changed(*change, conditions).findings[0].differs
     assert found is not None
     return found
 
 
 @pytest.mark.parametrize("said", SAID)
-def test_it_is_said_where_a_kernel_first_differs(said: str, quick: Terms) -> None:
+def test_it_is_said_where_a_kernel_first_differs(said: str, quick: Conditions) -> None:
     change, sentence, proof = SAID[said]
     found = differs(change, quick)
     assert re.fullmatch(sentence, found.sentence), found.sentence
@@ -117,7 +117,7 @@ def naive_softmax_kernel(x_ptr, y_ptr, x_row_stride, y_row_stride, n_cols, BLOCK
 """
 
 
-def test_names_that_hold_nothing_in_common_are_paired_by_a_proof(quick: Terms) -> None:
+def test_names_that_hold_nothing_in_common_are_paired_by_a_proof(quick: Conditions) -> None:
     text = f"import triton\nimport triton.language as tl\n{OTHER_NAMES}"
     finding = check("p1", from_cells([("code", text)], "kernel.py", numbered=False), quick).verdict.findings[0]
     assert finding.differs is not None and (finding.differs.name, finding.differs.proven) == ("s", True)
@@ -149,13 +149,13 @@ RELATED = {  # a change, and what the value that differs is instead
 
 
 @pytest.mark.parametrize("related", RELATED)
-def test_it_is_said_what_a_value_is_instead(related: str, quick: Terms) -> None:
+def test_it_is_said_what_a_value_is_instead(related: str, quick: Conditions) -> None:
     change, sentence = RELATED[related]
     found = differs(change, quick)
     assert found.relates is not None and re.search(f"{sentence}$", found.relates.sentence), found
 
 
-def test_numbers_are_the_solutions(quick: Terms) -> None:
+def test_numbers_are_the_solutions(quick: Conditions) -> None:
     """They are those of the lesson's algorithm, computed here in another way."""
     finding = check_changed(*SAID["a name"][0], quick).findings[0]
     found = finding.differs
@@ -168,7 +168,7 @@ def test_numbers_are_the_solutions(quick: Terms) -> None:
     assert float(found.right) == pytest.approx(np.exp(seen - seen.max()).sum(), rel=1e-3)
 
 
-def test_a_mask_asks_about_what_comes_of_it(quick: Terms) -> None:
+def test_a_mask_asks_about_what_comes_of_it(quick: Conditions) -> None:
     asked = check_changed("p6", "keys[None, :] <= queries", "keys[None, :] != queries", quick).findings[0]
     assert asked.differs is not None and asked.differs.name == "visible" and asked.differs.proven
     assert asked.question == question("p6", "flash_attention_2_kernel", "Sij")
@@ -181,7 +181,7 @@ NAMED = {  # a name that fits NaN and zeros alone, of a kernel in which the line
 
 
 @pytest.mark.parametrize("name", NAMED)
-def test_a_name_without_numbers_does_not_contradict_a_proof(name: str, quick: Terms) -> None:
+def test_a_name_without_numbers_does_not_contradict_a_proof(name: str, quick: Conditions) -> None:
     verdict = check_changed(*NAMED[name], quick)
     first = verdict.findings[0]
     assert first.id in ("wrong-values", "not-a-number") and first.differs is not None and first.differs.proven
@@ -190,7 +190,7 @@ def test_a_name_without_numbers_does_not_contradict_a_proof(name: str, quick: Te
     assert all(finding.certain for finding in verdict.findings)
 
 
-def test_a_name_with_numbers_stays_and_gets_the_line(quick: Terms) -> None:
+def test_a_name_with_numbers_stays_and_gets_the_line(quick: Conditions) -> None:
     finding = check_changed(*SAID["a name"][0], quick).findings[0]
     assert finding.id == "denominator-not-rescaled" and finding.differs is not None and finding.differs.proven
     assert finding.where.line == finding.differs.where.line
@@ -222,7 +222,7 @@ def test_what_is_packed_comes_back(puzzle: str) -> None:
     assert there and alike(there, unpacked(packed(there)))
 
 
-def test_the_same_blocks_in_another_number_of_iterations_are_style(quick: Terms) -> None:
+def test_the_same_blocks_in_another_number_of_iterations_are_style(quick: Conditions) -> None:
     """A right kernel keeps its last block for behind the loop; with another mistake that is not what is told."""
     kernel = named("p3_last_block_kept")
     text = kernel.text.replace("+ tl.sum(tl.exp(x - shift), axis=0)", "- tl.sum(tl.exp(x - shift), axis=0)")

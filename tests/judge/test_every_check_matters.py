@@ -14,15 +14,15 @@ import numpy as np
 import pytest
 
 from checker import catalog
-from checker.box.parent import Limits
 from checker.catalog.cases import suspected
 from checker.catalog.softmax.reference import ROWS_SUM_TO_ONE
-from checker.check import Terms, steps
+from checker.check import Conditions, steps
 from checker.course.case import Case
 from checker.course.puzzle import Budget, Expected
 from checker.course.verdict import Finding, Status, Traffic, Verdict
 from checker.judge import judge, memory, models, traffic, values, wrong
 from checker.judge import kernel as kernels
+from checker.sandbox.parent import Limits
 from checker.submission import suspects
 from tests.conftest import check_kernel
 from tests.kernels import Kernel, named
@@ -70,13 +70,13 @@ JUDGE: list[tuple[Any, str, Callable[..., Any], str]] = [
 ]
 
 
-def _lint_off(kernel: Kernel, terms: Terms) -> Terms:
-    return replace(terms, lint=kernel.folder != "hostile", limits=Limits(patience=2.0, waiting_seconds=2.0))
+def _lint_off(kernel: Kernel, conditions: Conditions) -> Conditions:
+    return replace(conditions, lint=kernel.folder != "hostile", limits=Limits(patience=2.0, waiting_seconds=2.0))
 
 
 @pytest.mark.parametrize(("room", "name", "instead", "kernel"), JUDGE, ids=[entry[1] for entry in JUDGE])
 def test_the_judge_needs_this_check(
-    room: Any, name: str, instead: Callable[..., Any], kernel: str, quick: Terms, monkeypatch: pytest.MonkeyPatch
+    room: Any, name: str, instead: Callable[..., Any], kernel: str, quick: Conditions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = named(kernel)
     before = check_kernel(one, _lint_off(one, quick))
@@ -114,7 +114,7 @@ IN_HALF = {
 
 @pytest.mark.parametrize("kernel", IN_HALF)
 def test_what_is_added_up_in_half_also_shows_by_its_values(
-    kernel: str, quick: Terms, monkeypatch: pytest.MonkeyPatch
+    kernel: str, quick: Conditions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kernels, "losses", lambda *_: [])
     verdict = check_kernel(named(kernel), quick)

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from checker.box.protocol.records import LOAD, STORE
 from checker.course.verdict import Traffic
 from checker.judge.faults import Fault, fault_findings, times
+from checker.sandbox.protocol.records import LOAD, STORE
 from tests.judge.made import case, where
 
 X = Traffic("double_kernel", "x_ptr", 24, 48, 0, 24, 0)

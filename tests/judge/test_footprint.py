@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from checker.box.protocol.records import BLOCK, DOT, HELD
 from checker.course.case import Case
 from checker.course.misconception import Footprint, Uses
 from checker.course.puzzle import Footprints, Puzzle
 from checker.course.verdict import Finding, Status
 from checker.judge.footprint import footprint_findings, held, used
+from checker.sandbox.protocol.records import BLOCK, DOT, HELD
 from tests.judge.made import Record, case, evidence, idea, puzzle, usual, where
 
 ENOUGH = Footprint(largest=24, at_once=60, products=100)

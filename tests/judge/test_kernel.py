@@ -8,15 +8,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from checker.box.protocol.records import IN_LOOP, LOSS, MULTIPLIED, STORE
-from checker.box.protocol.results import LaunchResult
 from checker.course.case import Case
 from checker.course.misconception import Raises, Reach, Reaches, Writes
 from checker.course.puzzle import Invariant, Property, Puzzle
 from checker.course.verdict import Finding, Status
-from checker.judge.asked import runs_of
 from checker.judge.evidence import Evidence
 from checker.judge.judge import Judgement, in_order_of_cases, judge, properties, status_of
+from checker.judge.requests import runs_of
+from checker.sandbox.protocol.records import IN_LOOP, LOSS, MULTIPLIED, STORE
+from checker.sandbox.protocol.results import LaunchResult
 from tests.judge.made import Record, case, code, error, evidence, idea, puzzle, refusal, result, right, usual, where
 
 PAST = idea("past", Reaches(lambda case, program: (Reach(False, "x_ptr", 24, 29),)))
@@ -95,7 +95,7 @@ def test_why_a_case_failed_is_told_in_a_few_words() -> None:
 
 
 def test_cases_that_look_alike_whatever_is_wrong_are_heard_only_if_no_other_failed() -> None:
-    alike = evidence(case(telling=False), error=error())
+    alike = evidence(case(informative=False), error=error())
     assert ids(judged(puzzle(TRIPLED), alike, tripled(case()))) == ["tripled"]
     assert ids(judged(puzzle(TRIPLED), alike, evidence(case()))) == ["kernel-error"]
 
@@ -184,10 +184,10 @@ def test_traffic_is_told_of_right_launches_and_of_the_first_that_moves_too_much(
         "read-too-often"
     ]
     assert ids(judged(puzzle(), evidence(case(), right(case()) + 1, twice))) == ["wrong-values"]
-    chosen = case(once=True, telling=False)
+    chosen = case(once=True, informative=False)
     one_run = Evidence(chosen, result(chosen, None, twice), None)
     assert ids(judged(puzzle(), one_run)) == ["read-too-often"]
-    assert ids(judged(puzzle(), one_run, odd(case(telling=False)))) == ["wrong-values"]
+    assert ids(judged(puzzle(), one_run, odd(case(informative=False)))) == ["wrong-values"]
 
 
 def test_a_wrong_output_has_a_map_and_an_own_case_its_reason() -> None:
@@ -263,11 +263,11 @@ def finding(status: Status, id: int | None) -> Finding:
 
 
 def test_findings_are_in_the_order_of_cases_and_traffic_comes_last() -> None:
-    over, crash, wrong, box = (
+    over, crash, wrong, sandbox = (
         finding(status, id)
         for status, id in ((Status.OVER_TRAFFIC, 0), (Status.CRASHED, 1), (Status.WRONG, 1), (Status.TIME_LIMIT, None))
     )
-    assert in_order_of_cases([over, wrong, crash, box]) == [box, crash, wrong, over]
+    assert in_order_of_cases([over, wrong, crash, sandbox]) == [sandbox, crash, wrong, over]
 
 
 @pytest.mark.parametrize(

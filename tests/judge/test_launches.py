@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from checker import catalog
-from checker.box.protocol.launch import Form
-from checker.box.protocol.records import LAUNCHED
-from checker.box.protocol.results import AccessLog, Launched, LaunchResult
 from checker.course import ladder
 from checker.judge.evidence import Evidence
 from checker.judge.launches import MOST_COMPILED, as_launched, launch_findings
+from checker.sandbox.protocol.launch import Form
+from checker.sandbox.protocol.records import LAUNCHED
+from checker.sandbox.protocol.results import AccessLog, Launched, LaunchResult
 from tests.judge.made import where
 
 PUZZLE = catalog.load("c1")
@@ -54,9 +54,9 @@ def test_each_kernel_once(kernel: str, launched: list[int], said: list[str]) -> 
     assert findings(kernel, *launched) == said
 
 
-def test_kernels_have_the_numbers_that_the_box_gives_them() -> None:
-    lent = [catalog.load(needed) for needed in ladder.RUNGS["c1"].launches]
-    assert [kernel.name for puzzle in lent for kernel in puzzle.kernels] == KERNELS
+def test_kernels_have_the_numbers_that_the_sandbox_gives_them() -> None:
+    linked = [catalog.load(needed) for needed in ladder.RUNGS["c1"].launches]
+    assert [kernel.name for puzzle in linked for kernel in puzzle.kernels] == KERNELS
 
 
 def test_of_each_kernel_and_type_the_largest_tiles_are_compiled() -> None:

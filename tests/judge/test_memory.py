@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from checker.box.protocol.records import BARRIER, LOAD, STORE
-from checker.box.protocol.results import MARKS
 from checker.course.case import Case, Role, for_gpu
 from checker.course.misconception import Mask, Unwritten
 from checker.judge.evidence import Evidence
 from checker.judge.memory import memory_notes, name_gaps, never_stored
 from checker.judge.notes import Left, Note, WrittenTwice
+from checker.sandbox.protocol.records import BARRIER, LOAD, STORE
+from checker.sandbox.protocol.results import MARKS
 from tests.judge.made import COLUMNS, LOADS, STORES, Record, case, code, evidence, idea, puzzle, result, usual, where
 
 

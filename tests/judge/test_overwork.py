@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from checker.box.protocol.records import LOAD, TOO_MUCH_WORK
 from checker.course.misconception import Moves
 from checker.course.puzzle import Budget
 from checker.course.verdict import Status
 from checker.judge.evidence import Evidence
+from checker.sandbox.protocol.records import LOAD, TOO_MUCH_WORK
 from tests.judge.made import LOADS, Record, case, error, evidence, idea, puzzle, usual
 from tests.judge.test_kernel import ids, judged
 
@@ -29,7 +29,7 @@ def test_the_loop_is_marked_with_how_often_it_ran_and_how_often_is_enough() -> N
 
 def test_it_is_told_of_any_case_if_others_were_not_run_for_it() -> None:
     far = ended(40_000)
-    far = replace(far, case=replace(far.case, telling=False))
+    far = replace(far, case=replace(far.case, informative=False))
     assert ids(judged(puzzle(), evidence(case()), far, Evidence(case("after"), None, None))) == ["time-limit"]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from checker.check import Terms
+from checker.check import Conditions
 from tests.conftest import check_kernel
 from tests.kernels import named
 
@@ -24,10 +24,10 @@ from tests.kernels import named
     }.items(),
 )
 def test_a_mistake_costs_what_it_breaks(name: str, lost: set[str]) -> None:
-    verdict = check_kernel(named(name), Terms())
+    verdict = check_kernel(named(name), Conditions())
     assert {p.name for p in verdict.properties if not p.passed} == lost
 
 
 def test_who_is_wrong_everywhere_gets_little() -> None:
     """Launches of a single tile know nothing of rescaling."""
-    assert check_kernel(named("p6_accumulator_not_rescaled"), Terms()).earned <= 15
+    assert check_kernel(named("p6_accumulator_not_rescaled"), Conditions()).earned <= 15

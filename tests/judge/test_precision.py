@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from checker.box.protocol.records import IN_DOT, IN_LOOP, IN_STORE, LOSS, MULTIPLIED, ON_THE_WAY
 from checker.course.verdict import Finding, Status
 from checker.judge.notes import Loss, Note
 from checker.judge.precision import LOSSES, losses, most_telling
+from checker.sandbox.protocol.records import IN_DOT, IN_LOOP, IN_STORE, LOSS, MULTIPLIED, ON_THE_WAY
 from tests.judge.made import Record, case, evidence, where
 
 

@@ -9,15 +9,15 @@ from dataclasses import replace
 import pytest
 
 from checker import catalog
-from checker.box.compiling import Compiled, Compiler, Job
-from checker.box.parent import Limits
-from checker.box.protocol.fitting import sides
 from checker.check import program_of
 from checker.course import places
 from checker.course.puzzle import Puzzle, Tuning
 from checker.course.targets import KNOWN
 from checker.judge.compiled import jobs
 from checker.judge.forms import fitting, forms, job_of, shortened, timed_like
+from checker.sandbox.compiling import Compiled, Compiler, Job
+from checker.sandbox.parent import Limits
+from checker.sandbox.protocol.fitting import sides
 from checker.submission.read import from_file
 from tests.conftest import STEMS_OF_KERNELS
 

@@ -7,35 +7,35 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from checker.check import Terms
+from checker.check import Conditions
 from checker.course import places
 from checker.course.language import CHINESE, speaking
 from checker.judge.tf32 import EXPLAINED_IN, in_fp32, tf32_remarks
-from checker.report.said import said as in_other_words
+from checker.report.translated import said as in_other_words
 from tests.conftest import check_changed
 from tests.judge.made import case, error, puzzle, refusal, result, right
 
 PLAIN = "tl.dot(a, tl.trans(b))"
 
 
-def said(terms: Terms, instead: str) -> list[str]:
-    verdict = check_changed("a1", PLAIN, instead, terms)
+def said(conditions: Conditions, instead: str) -> list[str]:
+    verdict = check_changed("a1", PLAIN, instead, conditions)
     assert verdict.accepted, verdict.findings
     return [remark for remark in verdict.remarks if "TF32" in remark]
 
 
-def test_a_kernel_is_told_what_its_own_launch_loses(quick: Terms) -> None:
+def test_a_kernel_is_told_what_its_own_launch_loses(quick: Conditions) -> None:
     [remark] = said(quick, PLAIN)
     assert "c is then off by 0.077 % (two by two tiles, two steps)" in remark
 
 
 @pytest.mark.parametrize("precision", ["ieee", "tf32x3"])
-def test_nobody_is_asked_for_what_is_there(quick: Terms, precision: str) -> None:
+def test_nobody_is_asked_for_what_is_there(quick: Conditions, precision: str) -> None:
     assert said(quick, f'tl.dot(a, tl.trans(b), input_precision="{precision}")') == []
 
 
-def test_it_is_no_part_of_grading(quick: Terms) -> None:
-    verdict = check_changed("a1", PLAIN, PLAIN, Terms(key="a key", host=quick.host))
+def test_it_is_no_part_of_grading(quick: Conditions) -> None:
+    verdict = check_changed("a1", PLAIN, PLAIN, Conditions(key="a key", host=quick.host))
     assert verdict.accepted and not any("TF32" in remark for remark in verdict.remarks)
 
 
@@ -76,6 +76,6 @@ def test_what_did_not_run_to_its_end_says_nothing(facts: dict[str, object]) -> N
     assert list(tf32_remarks(puzzle(), {one: result(one, np.zeros(right(one).shape))})) != []
 
 
-def test_it_is_not_said_of_what_is_not_accepted(quick: Terms) -> None:
+def test_it_is_not_said_of_what_is_not_accepted(quick: Conditions) -> None:
     verdict = check_changed("a1", PLAIN, f"{PLAIN}\n        if Bm >= 4096:\n            acc = 2 * acc", quick)
     assert verdict.findings[0].id == "never-reached" and not any("TF32" in remark for remark in verdict.remarks)

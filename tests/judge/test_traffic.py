@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from checker.box.protocol.records import BLOCK, DOT, LOAD, PRODUCT, STORE
 from checker.course.case import Case
 from checker.course.misconception import Moves
 from checker.course.puzzle import Budget, Puzzle, Remark
 from checker.course.verdict import Finding
 from checker.judge.traffic import moved, multiply_adds, remarks, total, traffic_findings
+from checker.sandbox.protocol.records import BLOCK, DOT, LOAD, PRODUCT, STORE
 from tests.judge.made import LOADS, STORES, Record, case, evidence, idea, puzzle, usual, where
 
 

@@ -91,12 +91,12 @@ def test_of_several_signs_the_one_that_explains_is_told() -> None:
 
 
 def test_of_cases_that_tell_little_one_idea_must_explain_all() -> None:
-    cases = [case(f"{n}", n, (4, n), telling=False) for n in (7, 8, 9, 10, 11, 12)]
+    cases = [case(f"{n}", n, (4, n), informative=False) for n in (7, 8, 9, 10, 11, 12)]
     items = [item(one, last_column_lost(one)["y_ptr"]) for one in cases]
     assert named(puzzle(TRIPLED, LOST), items) == ["lost"]
-    odd = item(case("odd", 20, telling=False), right(SMALL) + 1)
+    odd = item(case("odd", 20, informative=False), right(SMALL) + 1)
     assert named(puzzle(TRIPLED, LOST), [*items, odd]) == ["wrong-values"]
-    assert named(puzzle(LOST), items, [case("right", 21, (4, 9), telling=False)]) == ["wrong-values"]
+    assert named(puzzle(LOST), items, [case("right", 21, (4, 9), informative=False)]) == ["wrong-values"]
 
 
 def test_undefined_lanes_come_before_every_name() -> None:

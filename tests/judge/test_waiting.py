@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from checker import catalog
-from checker.box.inside.waiting import hand_over
 from checker.check import check
 from checker.course import ladder
 from checker.course.verdict import Status, Verdict
+from checker.sandbox.inside.waiting import hand_over
 from checker.submission.read import from_cells
 from tests.conftest import ROOT
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from checker.box.protocol.records import LOAD
 from checker.course.case import Array, Case
 from checker.course.misconception import Load
 from checker.course.verdict import Status
 from checker.judge.wrong import Wrong, wrong_outputs
+from checker.sandbox.protocol.records import LOAD
 from tests.judge.made import LOADS, STORES, Record, case, code, puzzle, result, right, usual, where
 
 

@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 from checker import catalog
-from checker.check import Terms, check
+from checker.check import Conditions, check
 from checker.course import ladder
 from checker.course.edits import changes
 from checker.course.language import CHINESE, speaking
@@ -39,7 +39,7 @@ def test_a_puzzle_has_six_and_no_two_are_the_same(puzzle_id: str) -> None:
 @pytest.mark.parametrize("bug", EVERY, ids=named)
 def test_it_breaks_a_property(bug: Bug) -> None:
     submission = from_cells([("code", bug.text)], bug.path().name, numbered=False)
-    verdict = check(bug.puzzle, submission, lending(Terms(targets=()))).verdict
+    verdict = check(bug.puzzle, submission, lending(Conditions(targets=()))).verdict
     assert not verdict.accepted and verdict.findings
     assert not all(p.passed for p in verdict.properties)
 

@@ -13,7 +13,7 @@ import pytest
 
 from checker import catalog
 from checker.check import Outcome, program_of
-from checker.check.lent import lent
+from checker.check.linking import linked
 from checker.course import places
 from checker.course.lesson import script_cells
 from checker.course.puzzle import Puzzle
@@ -24,7 +24,7 @@ from checker.learner import predict
 from checker.learner.predict import Answer, guesses_of, said_in
 from checker.learner.progress import _LINE, Entry
 from checker.submission.read import from_cells
-from tests.conftest import LENT, importable
+from tests.conftest import LINKED, importable
 from tests.kernels import kernels, named
 from tests.learner.conftest import STEMS, Course, solution_text, solved
 from tests.notebook.test_notebook import Kernel
@@ -59,7 +59,7 @@ def outcome_of(puzzle: Puzzle, text: str) -> Outcome:
     """As of a check that accepts it, without one."""
     submission = from_cells([("code", text)], "")
     verdict, program = Verdict(puzzle.id, "", Status.ACCEPTED, ()), program_of(submission, puzzle.kernels)[0]
-    return Outcome(verdict, submission, program, lent=tuple(lent(puzzle.id, LENT)))
+    return Outcome(verdict, submission, program, linked=tuple(linked(puzzle.id, LINKED)))
 
 
 def answers(puzzle: Puzzle, text: str) -> dict[str, Answer]:

@@ -207,9 +207,9 @@ def test_success_is_noted_once_and_the_next_file_is_named(course: Course) -> Non
 
 
 BELIEVED = """
-from checker.check import Terms
+from checker.check import Conditions
 from checker.learner.practice import outcome_of
-verdict = outcome_of("p1", None, Terms(targets=()), believing=True).verdict
+verdict = outcome_of("p1", None, Conditions(targets=()), believing=True).verdict
 print(verdict.accepted, len(verdict.runs))
 """
 

@@ -23,7 +23,7 @@ from rich.console import Console
 from checker import catalog
 from checker.course import ladder
 from checker.learner.watch import Watcher
-from tests.conftest import ROOT, boxed_processes, need
+from tests.conftest import ROOT, need, sandboxed_processes
 from tests.learner.conftest import STEMS, Course, solved, stub_text
 
 STUB, RIGHT = stub_text("p1"), solved("p1")
@@ -374,15 +374,15 @@ def test_forty_columns_are_enough(course: Course, start: Start) -> None:
 
 
 def test_leaving_restores_the_terminal_and_leaves_nothing_running(course: Course, start: Start, tmp_path: Path) -> None:
-    boxes = tmp_path / "boxes"
-    boxes.mkdir()
-    watched = start(TMPDIR=str(boxes))
+    sandboxes = tmp_path / "sandboxes"
+    sandboxes.mkdir()
+    watched = start(TMPDIR=str(sandboxes))
     course.script("p1").write_text((ROOT / "tests" / "hostile" / "p1_nested_tuples.py").read_text())
     watched.until("Checking")
-    until_running(boxes)
+    until_running(sandboxes)
     assert watched.end() in (0, 130)
     assert "Traceback" not in watched.shown
-    assert (list(boxes.iterdir()), boxed_processes(boxes)) == ([], [])
+    assert (list(sandboxes.iterdir()), sandboxed_processes(sandboxes)) == ([], [])
     assert termios.tcgetattr(watched.ours) == watched.before
     assert "\x1b[?1049" not in watched.shown and "\x1b[?25l" not in watched.shown
 
@@ -390,25 +390,25 @@ def test_leaving_restores_the_terminal_and_leaves_nothing_running(course: Course
 LONG = (ROOT / "tests" / "hostile" / "p1_nested_tuples.py").read_text()  # runs until its time is up
 
 
-def until_running(boxes: Path) -> None:
+def until_running(sandboxes: Path) -> None:
     """Wait until a kernel runs: watch, its check, the base, runners or a compiler."""
     deadline = time.monotonic() + SOON
-    while len(boxed_processes(boxes)) < 5:
+    while len(sandboxed_processes(sandboxes)) < 5:
         assert time.monotonic() < deadline
         time.sleep(0.02)
 
 
 def test_a_save_during_a_check_ends_it_and_is_checked(course: Course, start: Start, tmp_path: Path) -> None:
-    boxes = tmp_path / "boxes"
-    boxes.mkdir()
-    watched = start(TMPDIR=str(boxes))
+    sandboxes = tmp_path / "sandboxes"
+    sandboxes.mkdir()
+    watched = start(TMPDIR=str(sandboxes))
     course.script("p1").write_text(LONG)
-    until_running(boxes)
+    until_running(sandboxes)
     atomically(course.script("p1"), RIGHT)
     report = watched.until(f"Next: puzzles/{STEMS['p2']}.py", SOON)
     assert "did not finish" not in report and report.count("Puzzle p1:") == 1
-    assert (list(boxes.iterdir()), watched.settle(1.2).count("Puzzle p1:")) == ([], 0)
-    assert len(boxed_processes(boxes)) == 1  # watch itself
+    assert (list(sandboxes.iterdir()), watched.settle(1.2).count("Puzzle p1:")) == ([], 0)
+    assert len(sandboxed_processes(sandboxes)) == 1  # watch itself
 
 
 def test_verdicts_that_nobody_has_seen_are_made_again(course: Course, start: Start) -> None:
@@ -425,16 +425,16 @@ def test_verdicts_that_nobody_has_seen_are_made_again(course: Course, start: Sta
 
 def test_of_many_saves_the_last_is_shown(course: Course, start: Start, tmp_path: Path) -> None:
     """Whatever a check is doing when it is ended, it leaves nothing behind."""
-    boxes = tmp_path / "boxes"
-    boxes.mkdir()
-    watched = start(TMPDIR=str(boxes))
+    sandboxes = tmp_path / "sandboxes"
+    sandboxes.mkdir()
+    watched = start(TMPDIR=str(sandboxes))
     for turn in range(12):
         atomically(course.script("p1"), f"{LONG}# {turn}\n")
         time.sleep(0.1 + turn * 0.04)
     atomically(course.script("p1"), RIGHT)
     assert "did not finish" not in watched.until(f"Next: puzzles/{STEMS['p2']}.py", SOON)
     watched.settle()
-    assert (list(boxes.iterdir()), len(boxed_processes(boxes))) == ([], 1)
+    assert (list(sandboxes.iterdir()), len(sandboxed_processes(sandboxes))) == ([], 1)
 
 
 def test_a_check_goes_on_if_its_file_is_only_touched_or_another_one_saved(course: Course, start: Start) -> None:
@@ -450,9 +450,9 @@ def test_a_check_goes_on_if_its_file_is_only_touched_or_another_one_saved(course
 
 def test_what_was_being_undone_is_checked_again(course: Course, start: Start, tmp_path: Path) -> None:
     """The text of the last verdict, saved once more while another is checked, is no echo."""
-    boxes = tmp_path / "boxes"
-    boxes.mkdir()
-    watched = start(TMPDIR=str(boxes))
+    sandboxes = tmp_path / "sandboxes"
+    sandboxes.mkdir()
+    watched = start(TMPDIR=str(sandboxes))
     course.script("p1").write_text(WRONG)
     watched.until("--full", SOON)
     course.script("p1").write_text(LONG)

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
-from checker.check import Terms, check
+from checker.check import Conditions, check
 from checker.course import ladder
 from checker.course.verdict import Finding, Verdict
 from checker.grading.viva.mutants import Mutant, mutants
 from checker.submission.read import from_cells
-from tests.conftest import quick_terms
+from tests.conftest import quick_conditions
 from tests.mutation.oracle import Oracle
 
 ROOT = Path(__file__).parents[2]
@@ -119,16 +119,16 @@ def weighed(result: GateResult, fates: Iterable[Fate], known: re.Pattern[str]) -
 def fate(puzzle_id: str, mutant: Mutant) -> Fate:
     """What becomes of a mutant."""
     submission = from_cells([("code", mutant.text)], "mutant.py", numbered=False)
-    verdict: Verdict = check(puzzle_id, submission, _terms()).verdict
+    verdict: Verdict = check(puzzle_id, submission, _conditions()).verdict
     if not verdict.accepted:
         return Fate(mutant, False, verdict.findings[0] if verdict.findings else None)
     return Fate(mutant, True, difference=_oracle(puzzle_id, mutant.kernel).difference(mutant.text))
 
 
-def _terms() -> Terms:
-    return replace(quick_terms(), targets=())
+def _conditions() -> Conditions:
+    return replace(quick_conditions(), targets=())
 
 
 @cache
 def _oracle(puzzle_id: str, kernel: str) -> Oracle:
-    return Oracle(puzzle_id, kernel, _terms())
+    return Oracle(puzzle_id, kernel, _conditions())

@@ -11,9 +11,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from checker.box.protocol import philox
 from checker.course.case import Array, Case, Role, Tensor, blank
 from checker.course.puzzle import Kernel, Puzzle
+from checker.sandbox.protocol import philox
 
 Random = np.random.Generator
 LARGE_EVERY, FAR_EVERY = 12, 15

@@ -13,16 +13,16 @@ from pathlib import Path
 import numpy as np
 
 from checker import catalog
-from checker.box.parent import Box
-from checker.box.protocol.records import BARRIER, BLOCK, DOT, LOAD, STORE
-from checker.box.protocol.results import LaunchResult
-from checker.check import Terms, device_of, program_of
-from checker.check.lent import lent
+from checker.check import Conditions, device_of, program_of
+from checker.check.linking import linked
 from checker.course.case import Case, Role
 from checker.course.puzzle import Expected, Puzzle
 from checker.judge import footprint
-from checker.judge.asked import launch_of
 from checker.judge.compare import wrong_elements
+from checker.judge.requests import launch_of
+from checker.sandbox.parent import Sandbox
+from checker.sandbox.protocol.records import BARRIER, BLOCK, DOT, LOAD, STORE
+from checker.sandbox.protocol.results import LaunchResult
 from checker.submission.read import from_cells
 from tests.mutation.launches import launches
 
@@ -36,13 +36,13 @@ SLACK = 2  # of the reference's tolerance, which is drawn up for the sizes of th
 class Oracle:
     """One kernel of a puzzle's solution, and what it does in each launch."""
 
-    def __init__(self, puzzle_id: str, kernel: str, terms: Terms, count: int = LAUNCHES, seed: int = SEED):
+    def __init__(self, puzzle_id: str, kernel: str, conditions: Conditions, count: int = LAUNCHES, seed: int = SEED):
         self.puzzle: Puzzle = catalog.load(puzzle_id)
         # Launches of real size, many at once, perhaps on a busy machine; and who never ends has been refused before.
-        self.terms = terms
+        self.conditions = conditions
         self.kernel = next(k for k in self.puzzle.kernels if k.name == kernel)
         self.names = [k.name for k in self.puzzle.kernels] if self.kernel.launches else [kernel]
-        self.lent = lent(puzzle_id, terms.lent)
+        self.linked = linked(puzzle_id, conditions.linked)
         self.cases = launches(self.puzzle, self.kernel, count, seed)
         self.solution = (ROOT / "solutions" / f"{self.puzzle.stem}.py").read_text(encoding="utf-8")
 
@@ -87,15 +87,15 @@ class Oracle:
 
     def _ran(self, text: str) -> Iterator[tuple[int, LaunchResult | str]]:
         """(number of a launch, what came of it) as far as it gets; how it ended, if it did not get to the end."""
-        if self.kernel.launches:  # what it imports is lent to it instead
+        if self.kernel.launches:  # what it imports is linked to it instead
             text = program_of(from_cells([("code", text)], "", numbered=False), self.puzzle.kernels)[0].source
         for first in range(0, len(self.cases), AT_ONCE):
             some = [launch_of(c, self.puzzle) for c in self.cases[first : first + AT_ONCE]]
             order = np.random.default_rng(first)
             asked = [(n, order.permutation(launch.programs)) for n, launch in enumerate(some)]
-            device = device_of(self.puzzle.id, Terms())
-            with Box(self.terms.limits, device, host=self.terms.host) as box:
-                [answers] = box.run(text, self.names, some, [asked], self.lent).passes
+            device = device_of(self.puzzle.id, Conditions())
+            with Sandbox(self.conditions.limits, device, host=self.conditions.host) as sandbox:
+                [answers] = sandbox.run(text, self.names, some, [asked], self.linked).passes
             for n, result in answers.results.items():
                 yield first + n, result
             if len(answers.results) < len(some):
@@ -113,7 +113,7 @@ def counts(result: LaunchResult) -> dict[str, int]:
         for position, name in enumerate(result.tensors)
         for kind in (LOAD, STORE)
     }
-    made["multiplies"] = int((log.lanes.astype(np.int64) * log.terms).sum())
+    made["multiplies"] = int((log.lanes.astype(np.int64) * log.conditions).sum())
     made["largest block"] = int(log.lanes[np.isin(log.kind, (LOAD, STORE, DOT, BLOCK))].max(initial=0))
     made["lanes that collide"] = int(log.overwritten.sum(dtype=np.int64))
     made["no barriers"] = -int(np.count_nonzero(log.kind == BARRIER))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from checker.box.cage.cage import held
+from checker.sandbox.cage.cage import held
 from tests.conftest import Started
 from tests.nbgrader.conftest import ASSIGNMENT, RIGHT, Course, filled
 

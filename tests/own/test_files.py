@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from packaging.version import Version
 
-from checker.box.processes import command_of
 from checker.course.edits import Edited, read
+from checker.sandbox.processes import command_of
 from flash_puzzles import verify_attention, verify_softmax
 from tests.conftest import ROOT, typed
 

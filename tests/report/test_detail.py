@@ -8,7 +8,7 @@ from typing import get_args
 import pytest
 
 from checker import catalog
-from checker.check import Terms, check, unreadable
+from checker.check import Conditions, check, unreadable
 from checker.course.lesson import emptied
 from checker.course.verdict import Status, Verdict
 from checker.report.as_json import as_dict
@@ -83,6 +83,6 @@ def test_every_status_can_be_shown_in_every_detail(wrong: Verdict, status: Statu
 def test_what_is_wrong_with_a_file_is_always_told(detail: Detail) -> None:
     assert "It is torn." in shown(shown_with(unreadable("p1", "mine.py", "It is torn."), detail))
     stub = emptied((ROOT / "puzzles" / "p1_naive_softmax.py").read_text(), catalog.load("p1"))
-    empty = check("p1", from_cells([("code", stub)], "mine.py", numbered=False), Terms(key="k")).verdict
+    empty = check("p1", from_cells([("code", stub)], "mine.py", numbered=False), Conditions(key="k")).verdict
     assert "so there are no points" in shown(shown_with(empty, detail))
     assert "make" not in shown(shown_with(empty, detail))  # after the deadline there is nothing to be typed

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checker.check import Terms
+from checker.check import Conditions
 from checker.course.verdict import Finding, Held, Run, Status, Verdict, Where
 from checker.report.html import html
 from checker.report.words import PLAIN_WORDS
@@ -60,7 +60,7 @@ def test_in_practice_the_whole_report_is_folded_below_a_short_one() -> None:
     assert folded not in html(replace(verdict, mode="grading"))
 
 
-def test_reports_stay_small(quick: Terms) -> None:
+def test_reports_stay_small(quick: Conditions) -> None:
     for kernel in [kernel for kernel in kernels("wrong") if kernel.puzzle in ("p1", "p7")][::6]:
         assert len(html(check_kernel(kernel, quick))) < 30_000
 

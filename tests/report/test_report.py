@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from checker.check import Terms, check
+from checker.check import Conditions, check
 from checker.course.clean import clean, cleaned
 from checker.course.columns import columns
 from checker.course.language import CHINESE, speaking
@@ -44,7 +44,7 @@ def shown(verdict: Verdict, width: int = 80, **options: object) -> str:
 
 
 @pytest.fixture(scope="module")
-def wrong(quick: Terms) -> list[Verdict]:
+def wrong(quick: Conditions) -> list[Verdict]:
     return [check_kernel(kernel, quick) for kernel in kernels("wrong")[::140]]
 
 

@@ -17,7 +17,7 @@ from checker.course.status import Misuse
 from checker.course.verdict import Status, Verdict
 from checker.learner.practice import checked
 from checker.report import as_json, html, screen, terminal
-from tests.conftest import importable, quick_terms
+from tests.conftest import importable, quick_conditions
 
 END = {"w1": "    tl.store", "a2": "    return O, LSE"}  # by puzzle: where the last statement begins
 SIGNS = "\x00\x1b\x1e\x1f\x7f\x85\u200b\u202e\u2028\ud800\ufdd0\ufeff\U0001f600\U000e0041aé0{}%<&\"'`\\\r\n\t$@[]"
@@ -133,7 +133,7 @@ def test_texts_and_names(
         importable("torch")
     path = tmp_path_factory.mktemp("fuzz") / f"{puzzle}.py"
     path.write_bytes(data.draw(programs(puzzle)).encode(errors="surrogatepass"))
-    insist_that_it_is_no_fault_of_ours(checked(puzzle, path, replace(quick_terms(), targets=(), lint=lint)))
+    insist_that_it_is_no_fault_of_ours(checked(puzzle, path, replace(quick_conditions(), targets=(), lint=lint)))
 
 
 @settings(max_examples=25)
@@ -141,7 +141,7 @@ def test_texts_and_names(
 def test_notebooks(data: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.mktemp("fuzz") / "w1_vector_add.ipynb"
     path.write_bytes(data)
-    insist_that_it_is_no_fault_of_ours(checked("w1", path, replace(quick_terms(), targets=())))
+    insist_that_it_is_no_fault_of_ours(checked("w1", path, replace(quick_conditions(), targets=())))
 
 
 @settings(max_examples=50)
@@ -153,6 +153,6 @@ def test_names_of_files(name: str, tmp_path_factory: pytest.TempPathFactory) -> 
         path.write_bytes(solution("w1").read_bytes())
     except (OSError, ValueError):
         with pytest.raises(Misuse):
-            checked("w1", path, replace(quick_terms(), targets=()))
+            checked("w1", path, replace(quick_conditions(), targets=()))
     else:
-        insist_that_it_is_no_fault_of_ours(checked("w1", path, replace(quick_terms(), targets=())))
+        insist_that_it_is_no_fault_of_ours(checked("w1", path, replace(quick_conditions(), targets=())))

@@ -75,7 +75,7 @@ def test_only_functions_that_are_reached_and_numbers_are_kept() -> None:
 
 
 def test_what_is_kept_runs_with_torch_alone() -> None:
-    """The kept text, and the name torch: as the box runs it."""
+    """The kept text, and the name torch: as the sandbox runs it."""
     torch = pytest.importorskip("torch")
     space: dict[str, object] = {"torch": torch}
     exec(program(PROGRAM).source, space)

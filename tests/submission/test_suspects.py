@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 
 from checker import catalog
-from checker.box.inside.reached import NAME, bodies, mark
 from checker.catalog.cases.suspected import MOST_CASES
-from checker.check import Terms
+from checker.check import Conditions
 from checker.course import ladder
 from checker.course.case import Case
 from checker.course.puzzle import Kernel, Suspect, Suspects
 from checker.course.verdict import Verdict
 from checker.judge.text.branches import not_entered
+from checker.sandbox.inside.coverage import NAME, bodies, mark
 from checker.submission.extract import Program, extract
 from checker.submission.lint import lint
 from checker.submission.read import from_cells, from_file
@@ -285,7 +285,9 @@ def test_what_is_run_for_many_numbers_is_bounded(puzzle_id: str) -> None:
     for kernel in puzzle.kernels:
         cases = suspected.cases(kernel.name, puzzle.draw(), many)
         assert len(cases) <= MOST_CASES
-        assert all(not case.telling and case.why and case.proves == (suspected.proves[kernel.name],) for case in cases)
+        assert all(
+            not case.informative and case.why and case.proves == (suspected.proves[kernel.name],) for case in cases
+        )
         assert len({case.name for case in cases}) == len(cases)
     assert time.process_time() - begun < 10
 
@@ -395,7 +397,7 @@ NEVER_REACHED = [kernel.name for kernel in kernels("wrong") if "never-reached" i
 
 
 @pytest.mark.parametrize("name", NEVER_REACHED)
-def test_a_branch_never_taken_costs_a_property(name: str, quick: Terms) -> None:
+def test_a_branch_never_taken_costs_a_property(name: str, quick: Conditions) -> None:
     kernel = named(name)
     verdict = check_kernel(kernel, quick)
     suspected = catalog.load(kernel.puzzle).suspected

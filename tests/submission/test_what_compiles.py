@@ -177,8 +177,8 @@ EXAMPLES = {"taken": TAKEN, "not-taken": NOT_TAKEN, "whatever": NOT_TAKEN_WHATEV
 
 def compile_one_by_one(folder: Path) -> None:
     """Write beside each text of a folder what Triton complains of: nothing if it compiles. In a process of its own."""
-    from checker.box.compiling import Job
-    from checker.box.inside.lowering import lowered
+    from checker.sandbox.compiling import Job
+    from checker.sandbox.inside.lowering import lowered
 
     kinds = {"x_ptr": "*fp32", "y_ptr": "*fp32"} | dict.fromkeys(KERNEL.constexprs, "constexpr")
     signature = {name: kinds.get(name, "i32") for name in KERNEL.parameters}

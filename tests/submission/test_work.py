@@ -1,6 +1,6 @@
 """The checker's own work on a text grows with the text, and no faster: counted in calls, not in seconds.
 
-No limit of the box's holds for it, because it is done outside. Each text is made for one of its steps.
+No limit of the sandbox's holds for it, because it is done outside. Each text is made for one of its steps.
 """
 
 from __future__ import annotations

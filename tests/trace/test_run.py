@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from checker import catalog
-from checker.box.parent import Limits
 from checker.check import launch
-from checker.judge.asked import launch_of
 from checker.judge.compare import wrong_elements
 from checker.judge.evidence import written_tensors
+from checker.judge.requests import launch_of
+from checker.sandbox.parent import Limits
 from checker.submission.extract import extract
 from checker.submission.read import from_file
 from checker.trace import run

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from checker import catalog
-from checker.check import Outcome, Terms, check
+from checker.check import Conditions, Outcome, check
 from checker.course import ladder
 from checker.course.status import Misuse
 from checker.submission.read import Submission, from_cells, from_file
@@ -33,9 +33,11 @@ def solution(puzzle_id: str) -> Submission:
 def outcome(name: str) -> Outcome:
     """Of a kernel of the tests, or of a puzzle's solution."""
     if name in ladder.stems():
-        return check(name, solution(name), Terms(targets=()))
+        return check(name, solution(name), Conditions(targets=()))
     kernel = named(name)
-    return check(kernel.puzzle, from_cells([("code", kernel.text)], "kernel.py", numbered=False), Terms(targets=()))
+    return check(
+        kernel.puzzle, from_cells([("code", kernel.text)], "kernel.py", numbered=False), Conditions(targets=())
+    )
 
 
 def data(name: str, asked: Asked = ASKED) -> dict[str, Any]:
@@ -78,8 +80,8 @@ def test_functions_in_pytorch_are_stepped_through_as_well(puzzle_id: str) -> Non
 
 def test_autograd_is_stepped_through_in_both_directions() -> None:
     importable("torch")
-    terms = Terms(targets=(), lent={one: solution(one) for one in ("p6", "p7")})
-    judged = check("c1", solution("c1"), terms)
+    conditions = Conditions(targets=(), linked={one: solution(one) for one in ("p6", "p7")})
+    judged = check("c1", solution("c1"), conditions)
     assert judged.verdict.accepted
     found = data_of(judged)
     assert found is not None
@@ -130,7 +132,7 @@ def test_the_step_is_known_that_stored_the_wrong_element(name: str) -> None:
 
 def test_no_text_of_a_kernel_turns_around_what_is_beside_it() -> None:
     loud = solution("w1").text.replace("tl.store(", "assert n < 9, 'می\u200cخواهم \u202eevil'  # \u2066\n    tl.store(")
-    made = check("w1", from_cells([("code", loud)], "k\u202eernel.py", numbered=False), Terms(targets=()))
+    made = check("w1", from_cells([("code", loud)], "k\u202eernel.py", numbered=False), Conditions(targets=()))
     found = data_of(made)
     assert found is not None
     shown = page.page(found)
@@ -175,14 +177,14 @@ def test_programs_that_take_turns_cannot_be_followed() -> None:
     track = sorted((ROOT / "solutions" / "tuned").glob("**/*.py"))
     [path] = [one for one in track if "tl.atomic_add" in one.read_text()][:1]
     puzzle_id = path.relative_to(ROOT / "solutions" / "tuned").parts[0].partition("_")[0]
-    judged = check(puzzle_id, from_file(path), Terms(targets=()))
+    judged = check(puzzle_id, from_file(path), Conditions(targets=()))
     with pytest.raises(Misuse, match="take turns"):
         data_of(judged)
 
 
 def test_no_text_ends_the_pages_script_or_its_frame() -> None:
     text = named("p1_no_store_mask").text.replace("cols < n_cols\n", "cols < n_cols  # </script><b>\n")
-    judged = check("p1", from_cells([("code", text)], "kernel.py", numbered=False), Terms(targets=()))
+    judged = check("p1", from_cells([("code", text)], "kernel.py", numbered=False), Conditions(targets=()))
     found = data_of(judged)
     assert found is not None and "</script><b>" in json.dumps(found)
     made = page.page(found)

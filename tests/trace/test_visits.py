@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checker import catalog
-from checker.box.protocol.records import DOT, LOAD
+from checker.sandbox.protocol.records import DOT, LOAD
 from checker.trace import record, run, words
 from tests.conftest import ROOT
 from tests.trace.traces import BESIDE_DIAGONAL, STEMS, pairs_of, said, solution, traced, trail, wrong

@@ -6,7 +6,7 @@ from functools import cache
 
 import pytest
 
-from checker.check import Terms, check
+from checker.check import Conditions, check
 from checker.submission.read import from_cells
 from checker.trace import run, words
 from checker.trace.result import Pairs, Trace
@@ -20,7 +20,7 @@ BESIDE_DIAGONAL = frozenset((i, j) for i in range(4) for j in range(i + 1, 4))
 
 def traced(puzzle_id: str, text: str, name: str = "kernel.py") -> Trace:
     submission = from_cells([("code", text)], name, numbered=False)
-    return run.traced(check(puzzle_id, submission, Terms(targets=())))
+    return run.traced(check(puzzle_id, submission, Conditions(targets=())))
 
 
 @cache

@@ -27,7 +27,7 @@ def record() -> None:
     os.environ["TRITON_INTERPRET"] = "1"  # read when triton is imported
     import triton
 
-    from checker.box.inside import patches
+    from checker.sandbox.inside import patches
 
     told = recorded() if RECORD.exists() else {}
     for group in patches.TABLE:

@@ -10,9 +10,9 @@ import random
 import sys
 from collections.abc import Iterator
 
-from checker.box.host import Host
-from checker.check import Terms, check
+from checker.check import Conditions, check
 from checker.course import ladder
+from checker.sandbox.host import Host
 from checker.submission.read import from_cells
 from tests.kernels import Kernel, kernels
 from tests.slices import commits
@@ -33,7 +33,7 @@ def flaws() -> Iterator[str]:
     with Host(kept=True) as host:
         for one in tried():
             submission = from_cells([("code", one.text)], f"{one.name}.py", numbered=False)
-            verdict = check(one.puzzle, submission, Terms(host=host)).verdict
+            verdict = check(one.puzzle, submission, Conditions(host=host)).verdict
             found = tuple(finding.id for finding in verdict.findings)
             if not (verdict.accepted if one.folder == "solutions" else found == one.findings):
                 yield f"{one.name}: {' and '.join(found) or verdict.status.value}"

@@ -26,7 +26,7 @@ from triton.testing import do_bench
 
 from checker.bench.inside.peers import COMPILED, WORKS, Run, Tensors
 from checker.bench.inside.request import Launch, Request, Size, Tensor
-from checker.box.inside.lowering import executed
+from checker.sandbox.inside.lowering import executed
 
 QUANTILES = (0.5, 0.2, 0.8)
 ENOUGH = 0.02  # ‖ours − right‖ / ‖right‖; bf16 comes to 0.004

@@ -11,9 +11,9 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from checker.box.protocol import philox
 from checker.catalog.attention.launch import shape_of
 from checker.course.case import Array, Case
+from checker.sandbox.protocol import philox
 
 REMEMBERED = 32  # masks: each is asked for by the reference, and by every model of a wrong kernel
 

@@ -197,7 +197,7 @@ def launch(
         },
         constexprs={parameter: constexprs[parameter] for parameter in kernel.constexprs},
         checked_arithmetic=far,
-        telling=not far and min(shape.n_q, shape.n_k) > 1 and not once,
+        informative=not far and min(shape.n_q, shape.n_k) > 1 and not once,
         once=far or once,
     )
 

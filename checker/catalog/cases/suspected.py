@@ -63,7 +63,7 @@ class Around(Generic[Sizes]):
             seen.add(one.what)
             spent += one.milliseconds
             made = one.make(f"{words} {suspect.text}")
-            cases.setdefault(made.name, replace(made, telling=False, once=True, why=WHY.format(suspect.text)))
+            cases.setdefault(made.name, replace(made, informative=False, once=True, why=WHY.format(suspect.text)))
         return list(cases.values())
 
     def _in_order(self, suspects: Suspects) -> Iterator[tuple[Suspect, str, Sizes]]:

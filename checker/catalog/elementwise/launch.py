@@ -40,7 +40,7 @@ def launch(
         },
         scalars={"n": n},
         constexprs={"BLOCK_SIZE": block},
-        telling=not once,
+        informative=not once,
         once=once,
     )
 
@@ -70,7 +70,7 @@ def far_launch(kernel: Kernel, name: str, proves: tuple[str, ...], x: Array, y: 
         scalars={"n": n},
         constexprs={"BLOCK_SIZE": block},
         checked_arithmetic=True,
-        telling=False,
+        informative=False,
         programs=programs,
     )
 

@@ -99,7 +99,7 @@ def launch(
         scalars={**row_strides, "m": s.m, "n": s.n, "k": s.k},
         constexprs=blocks,
         checked_arithmetic=far and max(s.strides) < 2 * FAR_APART,
-        telling=not far and min(s.m, s.n, s.k) > 1 and not once,
+        informative=not far and min(s.m, s.n, s.k) > 1 and not once,
         once=far or once,
     )
 

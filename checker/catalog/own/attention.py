@@ -156,7 +156,7 @@ class _Maker:
             scalars={"scale": scale},
             constexprs={"causal": causal},
             asks=frozenset(name for name, is_asked in asks.items() if is_asked and name not in proves),
-            telling=min(n_q, n_k) > 1,
+            informative=min(n_q, n_k) > 1,
             in_a_row=in_a_row,
         )
 

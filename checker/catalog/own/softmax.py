@@ -93,7 +93,7 @@ def _case(title: str, proves: str, x: Array, claims: Claims, kind: str = "", gap
             "y": replace(Tensor.output(values.shape, values.dtype, (n, 1), axes), bf16=bf16),
         },
         asks=asked_besides((proves,), {"any-length": n % 128 > 0, "strides": gap > 0}),
-        telling=n > 1,
+        informative=n > 1,
     )
 
 

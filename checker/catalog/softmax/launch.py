@@ -63,7 +63,7 @@ def launch(
         scalars={scalar: value for scalar, value in scalars.items() if scalar in kernel.parameters},
         constexprs=blocks,
         checked_arithmetic=far,
-        telling=not far and n > 1 and not once,
+        informative=not far and n > 1 and not once,
         once=far or once,
     )
 

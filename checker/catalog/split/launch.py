@@ -79,7 +79,7 @@ def launch_merge(
     case = attention.launch(MERGE, name, proves, shape, arguments, 1.0, grid, once=once, splits=splits, Bs=Bs)
     heads = f"{shape.heads} heads, " if shape.heads > 1 else ""
     sizes = f"{heads}n_q={shape.n_q}, {splits} splits, D={shape.D}, Bs={Bs}"
-    return replace(case, sizes=sizes, telling=splits > 1 and not case.once)
+    return replace(case, sizes=sizes, informative=splits > 1 and not case.once)
 
 
 def _parts(o: Array, lse: Array, role: Role, kinds: tuple[str, ...], Br: int) -> dict[str, Tensor]:

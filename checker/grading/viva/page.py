@@ -36,7 +36,7 @@ def answers(puzzle_id: str, class_: Sequence[Own], asked: Asked) -> str:
 def _questions(puzzle_id: str, class_: Sequence[Own], asked: Asked) -> Iterator[str]:
     title = escape(catalog.load(puzzle_id).heading)
     properties = catalog.load(puzzle_id).properties
-    boxes = "".join(f"<li>☐ {escape(one.title)}</li>\n" for one in properties)
+    sandboxes = "".join(f"<li>☐ {escape(one.title)}</li>\n" for one in properties)
     notes = "".join(TRAFFIC.format(title=escape(one.title)) for one in properties if one.traffic)
     for own in class_:
         yield f'<section class="sheet">\n<h1>{name(own.work.student)}</h1>\n<p>{title}</p>\n{_WORDS}{notes}'
@@ -44,7 +44,7 @@ def _questions(puzzle_id: str, class_: Sequence[Own], asked: Asked) -> Iterator[
         for number, one in enumerate(asked[own.identity], start=1):
             yield f'<div class="whole">\n<p><b>{number}.</b> If line {one.line} read</p>\n'
             yield f"<pre>{one.line:3}  {_line(one.after)}</pre>\n"
-            yield f'<p>which of these would fail?</p>\n<ul class="boxes">\n{boxes}</ul>\n</div>\n'
+            yield f'<p>which of these would fail?</p>\n<ul class="sandboxes">\n{sandboxes}</ul>\n</div>\n'
         yield "</section>\n"
 
 

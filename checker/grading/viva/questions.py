@@ -80,7 +80,7 @@ def questions(own: Own, folder: Path) -> tuple[Question, ...]:
 
     Good ones tell properties apart. What breaks everything is asked only if there are not enough of these.
     """
-    puzzle, terms = catalog.load(own.work.puzzle), terms_for_grading(settings.read(folder))
+    puzzle, conditions = catalog.load(own.work.puzzle), terms_for_grading(settings.read(folder))
     good: list[Question] = []
     spare: list[Question] = []
     judged = 0
@@ -92,7 +92,7 @@ def questions(own: Own, folder: Path) -> tuple[Question, ...]:
         if line in _lines(good) or not _runs(puzzle.id, changed):
             continue
         judged += 1
-        verdict = checked(puzzle.id, changed, terms)
+        verdict = checked(puzzle.id, changed, conditions)
         fails = tuple(one.name for one in verdict.properties if not one.passed)
         if not _tells(verdict, fails):
             continue

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from checker.box.protocol.results import LaunchResult
 from checker.course.case import Case
 from checker.course.puzzle import Puzzle
 from checker.course.text import Text
@@ -22,6 +21,7 @@ from checker.judge.difference.first import Difference, alike, differences, moved
 from checker.judge.difference.recordings import Recorded
 from checker.judge.evidence import written_tensors
 from checker.judge.wrong import Wrong, wrong_outputs
+from checker.sandbox.protocol.results import LaunchResult
 
 MOST_TRIED = 5  # names whose values of the solution are tried
 MOST_EXACT = 2  # and masks and whole numbers
@@ -37,7 +37,7 @@ class Compared:
     right: Recorded
     names: dict[str, str]  # the solution's name for each of yours
     every: list[Difference]  # in order of time, from the program on that stored the first wrong element
-    telling: list[Difference]  # of these, what no launch that came out right has
+    informative: list[Difference]  # of these, what no launch that came out right has
     same_loops: bool
 
     @property

@@ -11,9 +11,9 @@ from enum import Enum
 import numpy as np
 import numpy.typing as npt
 
-from checker.box.protocol.results import AccessLog, LaunchResult
-from checker.box.protocol.steps import Step, Steps, Value
 from checker.course.case import Case
+from checker.sandbox.protocol.results import AccessLog, LaunchResult
+from checker.sandbox.protocol.steps import Step, Steps, Value
 
 Place = tuple[int, ...]
 Numbers = npt.NDArray[np.float64]

@@ -208,7 +208,7 @@ def _usual(name: str) -> str:
 
 def _holds(yours: Programs, name: str, right: Programs, other: str) -> bool:
     """Return whether two names hold the same wherever both have a value, and not only what many have."""
-    telling: set[Place] = set()
+    informative: set[Place] = set()
     for program in yours.keys() & right.keys():
         there = _last(right[program])
         for (place, own), event in _last(yours[program]).items():
@@ -216,8 +216,8 @@ def _holds(yours: Programs, name: str, right: Programs, other: str) -> bool:
                 continue
             if _fitting(event.numbers, partner.numbers) is None or _apart(event.numbers, partner.numbers):
                 return False
-            telling |= set() if _plain(event.numbers) else {place}
-    return len(telling) > 1 or any(len(place) == 1 for place in telling)  # one iteration alone may be chance
+            informative |= set() if _plain(event.numbers) else {place}
+    return len(informative) > 1 or any(len(place) == 1 for place in informative)  # one iteration alone may be chance
 
 
 def _plain(numbers: Numbers | None) -> bool:

@@ -53,7 +53,7 @@ def cases_of(puzzle: Puzzle, kernel: str) -> list[Case]:
 def _plain(case: Case) -> bool:
     numbers = [tensor for tensor in case.tensors.values() if tensor.values.dtype.kind == "f"]
     return (
-        case.telling
+        case.informative
         and not (case.once or case.programs or case.resident)
         and case.in_a_row == 1
         and math.prod(case.grid) <= MOST_PROGRAMS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from checker.box.protocol.launch import GIVEN
+from checker.sandbox.protocol.launch import GIVEN
 
 
 class _Taps(ast.NodeTransformer):

@@ -7,12 +7,12 @@ from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from checker.box.inside.reached import Body, bodies
 from checker.course.puzzle import Puzzle
 from checker.course.verdict import Finding, PropertyResult, Status
 from checker.judge.evidence import Locator
 from checker.judge.general import finding
 from checker.judge.wrong import MOST_EXAMPLES
+from checker.sandbox.inside.coverage import Body, bodies
 from checker.submission.extract import Program
 
 ID = "never-reached"

@@ -6,11 +6,11 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from checker.box.inside.reached import Body, bodies
 from checker.course.text import Text, stores_to
 from checker.course.verdict import Finding, Where
 from checker.judge.evidence import Evidence, Locator, tensor_name
 from checker.judge.general import finding
+from checker.sandbox.inside.coverage import Body, bodies
 from checker.submission.extract import Program
 
 

@@ -25,7 +25,18 @@ PROGRAMS = ("setup.sh", "run_autograder")  # at the archive's root
 # What judges and grades, below checker/, folders with all that is in them; and `python -m checker doctor`, for which
 # its sentences ask if there is no sandbox.
 CODE = (
-    *("__init__.py", "supported.sh", "course", "submission", "box", "catalog", "judge", "check", "report", "grading"),
+    *(
+        "__init__.py",
+        "supported.sh",
+        "course",
+        "submission",
+        "sandbox",
+        "catalog",
+        "judge",
+        "check",
+        "report",
+        "grading",
+    ),
     *("publish/__init__.py", "publish/gradescope", "__main__.py", "commands", "doctor", "learner"),
 )
 

@@ -14,9 +14,9 @@ from checker import catalog
 from checker.course.verdict import Verdict
 from checker.report import words
 from checker.report.detail import FULL, Detail, shown_with
-from checker.report.said import said, translated
 from checker.report.screen import plain
 from checker.report.terminal import report
+from checker.report.translated import said, translated
 
 COLUMNS = 80
 # What is printed is for the instructor.

@@ -13,7 +13,7 @@ from checker.course.places import PACKAGE, ROOT
 from checker.publish import bundle
 from checker.publish.site import pages
 from checker.publish.site.assets import AssetError, copy_into
-from checker.report.said import said
+from checker.report.translated import said
 
 MADE_OF = ("benchmarks/results", "checker", "docs", "puzzles", "solutions")
 SPHINX = {"zh": "zh_CN"}  # what Sphinx calls a language

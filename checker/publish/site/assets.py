@@ -29,7 +29,7 @@ from checker.publish import triton
 from checker.publish.site.vocabulary import vocabulary
 
 ROOMS = (
-    *("course", "submission", "box", "catalog", "judge", "check", "report", "learner", "trace", "bench", "browser"),
+    *("course", "submission", "sandbox", "catalog", "judge", "check", "report", "learner", "trace", "bench", "browser"),
     "__init__.py",
 )  # of checker/: what a page's worker may import
 CORE = ("pyodide.mjs", "pyodide.asm.js", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")

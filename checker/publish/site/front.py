@@ -11,7 +11,7 @@ from checker.course.ladder import LADDER, RUNGS, SPINE, Rung, following
 from checker.course.lesson import code_lines, prose, script_cells
 from checker.course.paragraphs import IN_ENGLISH
 from checker.publish.site.lessons import TOP, named
-from checker.report.said import said
+from checker.report.translated import said
 
 CHAPTERS = {
     "w1": "Warm-up",

@@ -21,7 +21,7 @@ from checker.course.language import CHINESE, ENGLISH, spoken
 from checker.course.lesson import Hint, code_lines, emptied, hints, kernel_cell, script_cells
 from checker.course.localised import languages
 from checker.learner.bugs import Bug, bugs_of, museum
-from checker.report.said import said
+from checker.report.translated import said
 
 TOO_LARGE = ("b1", "b3")  # to be timed: NumPy has no such arrays in 32 bits
 TOP = "site://"  # what a link begins with that counts from the top of the site, as docs/site/conf.py knows

@@ -10,9 +10,9 @@ export async function start(loadPyodide, indexURL, packed, starting = () => {}) 
   const answered = python.runPython(`
     import sys
     sys.path.insert(0, "${HOME}")
-    from checker.box import standin
+    from checker.sandbox import standin
     standin.install()
-    from checker.box.here import interpreter
+    from checker.sandbox.in_process import interpreter
     interpreter()
     from checker.browser.answers import answered
     answered

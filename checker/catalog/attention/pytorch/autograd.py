@@ -64,7 +64,7 @@ def call(
     sizes: tuple[int, int, int, int, int],
     layouts: Mapping[str, Layout] | Layout = Layout.DENSE,
     dtype: npt.DTypeLike = np.float32,
-    telling: bool = True,
+    informative: bool = True,
 ) -> Case:
     """Return one call; `sizes` are batch, heads, n_q, n_k and d. The scale is not 1 / sqrt(d)."""
     batch, heads, n_q, n_k, d = sizes
@@ -98,7 +98,7 @@ def call(
         grid=(1,),
         tensors=tensors,
         scalars={"scale": scale},
-        telling=telling,
+        informative=informative,
     )
 
 

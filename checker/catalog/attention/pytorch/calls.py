@@ -149,7 +149,7 @@ def call(name: str, proves: Proves, size: Size, inputs: Inputs, causal: bool = F
         },
         scalars={"scale": inputs.scale},
         constexprs={"causal": causal, "Br": shape.Br, "Bc": shape.Bc},
-        telling=min(shape.n_q, shape.n_k) > 1 and not once and dtype == np.float32,
+        informative=min(shape.n_q, shape.n_k) > 1 and not once and dtype == np.float32,
         once=once,
     )
 

@@ -1,1 +1,0 @@
-"""What holds a box in grading: namespaces, users of their own, and a view of the disk with almost nothing in it."""
