@@ -19,8 +19,8 @@ beside 128 for dK and dV, and there are 240 in all. With narrow ones the groups 
 dQ, the other one is ahead, with its exponentials.
 
 One kernel before it computes delta and sets the sum of dQ to 0, and one after it rounds the sum. All this is for causal
-attention with as many queries as keys, in dense fp16 tensors, in multiples of 128. A benchmark launches this file by
-`launch`, and compares dQ, dK and dV.
+attention with as many queries as keys, in dense tensors in fp16 or bf16, in multiples of 128. A benchmark launches
+this file by `launch`, and compares dQ, dK and dV.
 """
 
 import math
@@ -47,6 +47,7 @@ Bc = gl.constexpr(128)  # keys of a program
 Br = gl.constexpr(64)  # queries of a tile
 STAGES = {64: 3, 128: 2}  # by D
 SPLIT = {64: 1, 128: 2}  # by D: parts of dQ's columns, each a group's; with one part the groups take turns
+TYPES = {"torch.float16": gl.float16, "torch.bfloat16": gl.bfloat16, "torch.float32": gl.float32}
 HEADS = 8  # whose programs run at about the same time, so that Q, dO and dQ stay in the L2 cache
 
 barrier = gl.barrier if hasattr(gl, "barrier") else gl.thread_barrier  # before Triton 3.7
@@ -171,8 +172,8 @@ def consumer(
                 P_t = gl.where(keys[:, None] <= (i * Br + queries)[None, :], P_t, 0.0)
             dP_t = warpgroup_mma_wait(0, deps=(dP_t,))
             delta_i = delta_smem.index(stage).load(gl.SliceLayout(0, S_LAYOUT))
-            dS_t = (P_t * (dP_t - delta_i[None, :])).to(gl.float16)
-            dVj = warpgroup_mma(gl.convert_layout(P_t.to(gl.float16), LEFT), dOi, dVj, is_async=True)
+            dS_t = (P_t * (dP_t - delta_i[None, :])).to(dOi.dtype)
+            dVj = warpgroup_mma(gl.convert_layout(P_t.to(dOi.dtype), LEFT), dOi, dVj, is_async=True)
 
             # There is room for dS of two tiles. The unit that multiplies reads its left factor from registers, which
             # nobody else may read meanwhile: dS is stored before its own product begins.
@@ -193,8 +194,8 @@ def consumer(
 
     rows = row + start_k + group * KEYS + gl.arange(0, KEYS, layout=gl.SliceLayout(1, D_LAYOUT))
     tile = rows.to(gl.int64)[:, None] * D + gl.arange(0, D, layout=gl.SliceLayout(0, D_LAYOUT))[None, :]
-    gl.store(dk_ptr + tile, (dKj * scale).to(gl.float16))
-    gl.store(dv_ptr + tile, dVj.to(gl.float16))
+    gl.store(dk_ptr + tile, (dKj * scale).to(dk_ptr.dtype.element_ty))
+    gl.store(dv_ptr + tile, dVj.to(dv_ptr.dtype.element_ty))
     tma.store_wait(0)
 
 
@@ -204,14 +205,14 @@ def backward_kernel(
     D: gl.constexpr, STAGES: gl.constexpr, SPLIT: gl.constexpr,
 ):  # fmt: skip
     BARRIER: gl.constexpr = mbarrier.MBarrierLayout()
-    DS_LAYOUT: gl.constexpr = gl.NVMMASharedLayout.get_default_for([Bc, Br], gl.float16)
-    q_smem = gl.allocate_shared_memory(gl.float16, [STAGES, Br, D], q_desc.layout)
-    do_smem = gl.allocate_shared_memory(gl.float16, [STAGES, Br, D], do_desc.layout)
+    DS_LAYOUT: gl.constexpr = gl.NVMMASharedLayout.get_default_for([Bc, Br], q_desc.dtype)
+    q_smem = gl.allocate_shared_memory(q_desc.dtype, [STAGES, Br, D], q_desc.layout)
+    do_smem = gl.allocate_shared_memory(q_desc.dtype, [STAGES, Br, D], do_desc.layout)
     lse_smem = gl.allocate_shared_memory(gl.float32, [STAGES, Br], lse_desc.layout)
     delta_smem = gl.allocate_shared_memory(gl.float32, [STAGES, Br], delta_desc.layout)
-    k_smem = gl.allocate_shared_memory(gl.float16, [Bc, D], k_desc.layout)
-    v_smem = gl.allocate_shared_memory(gl.float16, [Bc, D], v_desc.layout)
-    ds_smem = gl.allocate_shared_memory(gl.float16, [GROUPS, Bc, Br], DS_LAYOUT)
+    k_smem = gl.allocate_shared_memory(q_desc.dtype, [Bc, D], k_desc.layout)
+    v_smem = gl.allocate_shared_memory(q_desc.dtype, [Bc, D], v_desc.layout)
+    ds_smem = gl.allocate_shared_memory(q_desc.dtype, [GROUPS, Bc, Br], DS_LAYOUT)
     dq_smem = gl.allocate_shared_memory(gl.float32, [GROUPS, Br, D // SPLIT], sum_desc.layout)
     kv_full = gl.allocate_shared_memory(gl.int64, [1], BARRIER)
     q_full = gl.allocate_shared_memory(gl.int64, [STAGES, 1], BARRIER)
@@ -246,7 +247,7 @@ def backward_kernel(
 
 
 def launch(q_ptr, k_ptr, v_ptr, o_ptr, do_ptr, lse_ptr, delta_ptr, dq_ptr, dk_ptr, dv_ptr, scale):
-    """Launch all once: dense fp16 tensors of the shape (heads, n, D), and LSE and delta, (heads, n) in fp32."""
+    """Launch all once: dense tensors of one type, of the shape (heads, n, D), and LSE and delta, (heads, n) in fp32."""
     heads, n, D = q_ptr.shape
     halves = (q_ptr, k_ptr, v_ptr, o_ptr, do_ptr, dq_ptr, dk_ptr, dv_ptr)
     if triton.runtime.driver.active.get_current_target().arch != 90:
@@ -254,11 +255,12 @@ def launch(q_ptr, k_ptr, v_ptr, o_ptr, do_ptr, lse_ptr, delta_ptr, dq_ptr, dk_pt
     if D not in STAGES or n % Bc.value or any(x.shape != q_ptr.shape for x in halves):
         raise ValueError("it takes D = 64 or 128 and as many queries as keys, a multiple of 128")
     if (
-        not all(x.is_contiguous() and str(x.dtype) == "torch.float16" for x in halves)
+        not all(x.is_contiguous() and x.dtype == q_ptr.dtype for x in halves)
+        or str(q_ptr.dtype) not in ("torch.float16", "torch.bfloat16")
         or not lse_ptr.is_contiguous()
         or not delta_ptr.is_contiguous()
     ):
-        raise ValueError("it takes dense tensors, fp16 but for LSE and delta")
+        raise ValueError("it takes dense tensors, all in fp16 or all in bf16 but for LSE and delta")
     sum_ptr = lse_ptr.new_empty((heads, n, D))
     whole = (heads * n // 64,)
     delta_kernel[whole](o_ptr, do_ptr, delta_ptr, sum_ptr, D=D, ROWS=64, num_warps=4)
@@ -272,8 +274,8 @@ def launched(q_ptr, k_ptr, v_ptr, do_ptr, lse_ptr, delta_ptr, sum_ptr, dk_ptr, d
     heads, n, D = q_ptr.shape
     flat = gl.NVMMASharedLayout(swizzle_byte_width=0, element_bitwidth=32, rank=1)
 
-    def tiles(x, rows, columns=D, kind=gl.float16):
-        layout = gl.NVMMASharedLayout.get_default_for([rows, columns], kind)
+    def tiles(x, rows, columns=D):
+        layout = gl.NVMMASharedLayout.get_default_for([rows, columns], TYPES[str(x.dtype)])
         return TensorDescriptor(x, [heads * n, D], [D, 1], [rows, columns], layout)
 
     def numbers(x):
@@ -282,7 +284,7 @@ def launched(q_ptr, k_ptr, v_ptr, do_ptr, lse_ptr, delta_ptr, sum_ptr, dk_ptr, d
     heads_at_once = math.gcd(heads, HEADS)
     arguments = (
         tiles(q_ptr, Br.value), tiles(do_ptr, Br.value), tiles(k_ptr, Bc.value), tiles(v_ptr, Bc.value),
-        numbers(lse_ptr), numbers(delta_ptr), tiles(sum_ptr, Br.value, D // SPLIT[D], gl.float32), dk_ptr, dv_ptr,
+        numbers(lse_ptr), numbers(delta_ptr), tiles(sum_ptr, Br.value, D // SPLIT[D]), dk_ptr, dv_ptr,
         n, heads_at_once, scale, D, STAGES[D], SPLIT[D],
     )  # fmt: skip
     return (heads * (n // Bc.value),), arguments
