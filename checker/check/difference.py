@@ -90,7 +90,7 @@ def _proven(puzzle: Puzzle, program: Program, seen: Compared, run: Run) -> tuple
     def cured(tried: Iterable[tuple[Compared, str]]) -> tuple[Compared, str] | None:
         for joined, name in tried:
             launch = replace(launch_of(seen.case, puzzle), given=joined.given(name))
-            if is_right(puzzle, seen.case, run(text, [launch]).get(0)):
+            if is_right(puzzle.expected, seen.case, run(text, [launch]).get(0)):
                 return joined, name
         return None
 

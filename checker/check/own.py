@@ -9,7 +9,7 @@ import ast
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import islice, permutations
@@ -21,32 +21,28 @@ from checker.catalog.attention.bounds import keys_seen
 from checker.catalog.attention.pytorch.autograd import FORWARD, expected, family
 from checker.catalog.lines import accumulator, causal_mask, normaliser
 from checker.catalog.own import attention, attention_ideas, softmax
-from checker.catalog.own.given import Given
+from checker.catalog.own.attention import Given
 from checker.catalog.own.task import OTHER_STRIDES, PAST_THE_END, STOPS, Task
 from checker.check.conditions import Conditions, Outcome
+from checker.check.steps import refused_as_launched
 from checker.course.case import Case
 from checker.course.claims import HEAD_DIMS, LAYOUTS, Claims
 from checker.course.clean import cleaned
 from checker.course.misconception import Misconception, Raises, Writes
-from checker.course.puzzle import Draw, Expected
 from checker.course.status import Misuse
 from checker.course.text import Text
 from checker.course.verdict import Finding, PropertyResult, Run, Status, Verdict, Where
 from checker.judge import triton_errors
-from checker.judge.compare import wrong_elements
-from checker.judge.errors import error_finding, plain
-from checker.judge.evidence import Evidence, listed, locator, written_tensors
-from checker.judge.exits import ended, malformed
+from checker.judge.difference.comparison import is_right
+from checker.judge.errors import OURS, error_finding, plain
+from checker.judge.evidence import Evidence, listed, locator
+from checker.judge.exits import endings
 from checker.judge.judge import Judgement, in_order_of_cases, judge, properties, status_of
-from checker.judge.launches import as_launched, refused_launches
-from checker.judge.memory import never_stored
+from checker.judge.launches import as_launched
 from checker.judge.models import Models
 from checker.judge.naming import ideas
-from checker.judge.overwork import overworked
 from checker.judge.requests import launch_of
 from checker.judge.wrong import Wrong, wrong_outputs
-from checker.sandbox.compiling import Compiler
-from checker.sandbox.exchange import Ending
 from checker.sandbox.parent import Pass, Sandbox, SandboxResult, pytorch_missing
 from checker.sandbox.protocol.device import Device
 from checker.sandbox.protocol.launch import CONFIGURATIONS
@@ -62,7 +58,6 @@ USUAL = 64
 OTHERS = 4  # times what is enough for the course's own functions
 SIDE = re.compile(r"block|tile|^b_?[qkmnrc]v?$", re.IGNORECASE)  # names of sides of tiles
 SIZE = re.compile(r"_d[kv]?$|dim|seq|ctx|len|head|d_?model|stage|warp|^d$", re.IGNORECASE)  # names of other numbers
-SILENT = {"OutsideMemory", "SharedElement", "WrongResult"}  # errors that the checker raises, and not the function
 FIRST_DIMS = 16, 64  # head dimensions of first calls
 OUTSIDE, UNANSWERED = 2, 3  # distances of an answer from the right one
 IN_HALF = {"dot-in-half", "half-sum", "accumulator-in-half", "rounded-on-the-way"}  # remarks if the values are right
@@ -98,10 +93,11 @@ class _Own:
         self.submission, self.of, self.claims = submission, of, claims
         self.conditions, self.sandbox = conditions, sandbox
         self.where = locator(submission)
-        self.ending: Finding | None = None  # what is said of how a runner ended
+        self.of_rows = "x" in of.given  # it is a softmax
+        self.is_open = not (claims.layout or self.of_rows)  # which layout it takes
+        self.endings: dict[str, Finding] = {}  # what is said of how runners ended
         self.printed: tuple[tuple[str, str], ...] = ()
         self.seconds = 0.0
-        self.is_open = not claims.layout  # which layout it takes
         self.found = ""  # which layout was found
         self.answered = False  # a call came to an end
         self.stub = False  # its backward pass is none
@@ -116,17 +112,15 @@ class _Own:
         task = self._task()
         task = replace(task, expected=cache(task.expected))
         cases = task.cases(task.draw())
-        evidence = self._run(task, cases[: task.basic])
-        made, findings = self._judged(task, evidence)
-        if not findings:
-            evidence += self._run(task, cases[task.basic :])
-            made, findings = self._judged(task, evidence)
-        if not findings and (more := self._blocks(task, evidence, len(cases))):
-            evidence += self._run(task, more)
-            made, findings = self._judged(task, evidence)
+        evidence, findings = list[Evidence](), list[Finding]()
+        for some in (cases[: task.basic], cases[task.basic :], None):
+            more = self._blocks(evidence, len(cases)) if some is None else some
+            if more and not findings:
+                evidence += self._run(task, more)
+                made, findings = self._judged(task, evidence)
         asked = [one.case for one in evidence]
-        proven = tuple(_proven(one, asked) for one in properties(task, asked, made))
-        proven = tuple(one for one in proven if one.passed or self._is_open(one.name, asked))
+        open_ = {name for case in asked for name in case.proves} | {one.name for one in task.properties} - self.refused
+        proven = tuple(_proven(one, asked) for one in properties(task, asked, made) if one.passed or one.name in open_)
         verdict = Verdict(
             None,
             task.name,
@@ -143,68 +137,51 @@ class _Own:
         )
         if verdict.accepted and self.of.kernels and self.conditions.targets:
             verdict = self._compiled(task, verdict, evidence)
-        verdict = replace(verdict, title=self._title(task))
-        return Outcome(cleaned(verdict), self.submission, evidence=tuple(evidence))
+        return Outcome(cleaned(replace(verdict, title=self._title(task))), self.submission, evidence=tuple(evidence))
 
     def _title(self, task: Task) -> str:
         """Return the function's name, and what was not asked of it."""
         what = f"attention{', forward and backward' if len(task.kernels) > 1 else ''}{self.found}"
-        what = "softmax" if task.id == "softmax" else what
-        left_out = [*self.claims.left_out(softmax=task.id == "softmax"), *self.declined]
-        left_out += [f"gradients, of which {self.of.function} has none" for _ in (1,) if self.stub]
+        left_out = [*self.claims.left_out(softmax=self.of_rows), *self.declined]
+        left_out += [f"gradients, of which {self.of.function} has none"] if self.stub else []
         left_out += [f"configurations 2 to {n} of {name}" for name, n in sorted(self.tuned.items())]
-        named = f"{self.of.function}, {what}"
+        named = f"{self.of.function}, {'softmax' if self.of_rows else what}"
         return f"{named} (not asked: {listed(left_out)})" if left_out else named
-
-    def _is_open(self, name: str, asked: Sequence[Case]) -> bool:
-        """Return whether a property is still to be asked: the function itself has not refused all of its cases."""
-        return name not in self.refused or any(name in case.proves for case in asked)
 
     def _is_unjudged(self, evidence: Sequence[Evidence], findings: Sequence[Finding]) -> bool:
         """Return whether nothing is known of the function: no call came to an end, and what stopped it may be right."""
         errors = [result.error for one in evidence for result in one.results]
-        ran = any(error is None or error.type in SILENT for error in errors)
+        ran = any(error is None or error.type in OURS for error in errors)
         return not ran and bool(findings) and all(one.id in UNJUDGED for one in findings)
 
-    def _blocks(self, task: Task, evidence: Sequence[Evidence], first: int) -> list[Case]:
+    def _blocks(self, evidence: Sequence[Evidence], first: int) -> list[Case]:
         """Return calls of softmax with rows of two blocks, as long as those of the launches."""
-        if task.id != "softmax":
-            return []
-        sides = {
-            value
-            for one in evidence
-            for launched in (one.result.launched if one.result else ())
-            for name, value in launched.form.constexprs.items()
-            if SIDE.search(name) and not SIZE.search(name) and type(value) is int
-            if 1 < value < one.case.tensors["x"].values.shape[1]
-        }
+        widths = {one.case.id: one.case.tensors["x"].values.shape[1] for one in evidence if self.of_rows}
+        sides = {n for id, name, n in _numbers(evidence) if SIDE.search(name) and 1 < n < widths.get(id, 0)}
         made = softmax.of_blocks(self.claims, sorted(sides)[-1:])
         return [replace(case, id=first + n) for n, case in enumerate(made)]
 
     def _task(self) -> Task:
         """Return what is asked, by what the first calls have returned."""
         self._choose()
-        if "x" in self.of.given:
+        if self.of_rows:
             return softmax.task(self.claims, tuple(self.of.kernels), self.of.function, self.of.compared)
-        probe = attention.probe(self._given(), Draw("own-attention"))
-        answer = self._answers([(probe, self.claims)])[0]
-        if answer and answer.error and self.is_open:  # then another layout may be right in both directions
-            others = [replace(self.claims, layout=one) for one in LAYOUTS if one != self.claims.layout]
-            calls = [
-                (attention.probe(replace(self._given(), claims=one), Draw("own-attention")), one) for one in others
-            ]
-            for call, other in zip(calls, self._answers(calls), strict=True):
-                if other and not other.error:
-                    (probe, self.claims), answer = call, other
-                    self.found = f" in layout {self.claims.layout}"
-                    break
+        others = [one for one in LAYOUTS if one != self.claims.layout] if self.is_open else []
+        ways = [self.claims, *(replace(self.claims, layout=one) for one in others)]
+        calls = [(attention.probe(self._given(way)), way) for way in ways]
+        answers = self._answers(calls[:1])
+        if others and answers[0] and answers[0].error:  # then another layout may be right in both directions
+            answers += self._answers(calls[1:])
+        n = next((n for n, one in enumerate(answers) if one and not one.error), 0)
+        (probe, self.claims), answer = calls[n], answers[n]
+        self.found = f" in layout {self.claims.layout}" if n else self.found
         in_backward = False
         if answer and answer.error:  # then the forward pass may be right by itself
             forward = replace(probe, tensors=attention.forward_alone(probe))
             alone = self._answers([(forward, self.claims)])[0]
-            self.stub = bool(alone and not alone.error) and (self.of.stub or answer.error.type == "NotImplementedError")
-            in_backward = bool(alone and not alone.error) and not self.stub
-            probe, answer = (forward, alone) if alone and not alone.error else (probe, answer)
+            if alone and not alone.error:
+                self.stub = self.of.stub or answer.error.type == "NotImplementedError"
+                probe, answer, in_backward = forward, alone, not self.stub
         stored = set() if answer is None else {*answer.log.tensor[answer.log.kind == STORE].tolist()}
         returned = {name for n, name in enumerate(probe.tensors) if n in stored}
         given = replace(self._given(), lse="lse" in returned, gradients=in_backward or "dq" in returned)
@@ -215,45 +192,45 @@ class _Own:
 
         The other types and dimensions are asked as well, and no other layout.
         """
-        claims, of_rows = self.claims, "x" in self.of.given
+        claims = self.claims
         dims = FIRST_DIMS if claims.head_dims == HEAD_DIMS else claims.head_dims[:1]
         ways = [
             replace(claims, layout=layout, types=_first(kind, claims.types), head_dims=_first(d, claims.head_dims))
-            for layout in ((claims.layout,) if claims.layout or of_rows else LAYOUTS)
+            for layout in (LAYOUTS if self.is_open else (claims.layout,))
             for kind in claims.types
-            for d in (dims[:1] if of_rows else dims)
+            for d in (dims[:1] if self.of_rows else dims)
         ]
-        cases = [
-            softmax.first_call(way) if of_rows else attention.first_call(replace(self._given(), claims=way))
-            for way in ways
-        ]
-        calls = list(zip(cases, ways, strict=True))
-        far = [_distance(calls[0][0], self._answers(calls[:1])[0])]
-        if far[0]:
-            if far[0] < UNANSWERED:  # it takes this type and this dimension
-                calls = [(case, way) for case, way in calls if replace(way, layout=ways[0].layout) == ways[0]]
-            answers = self._answers(calls)
-            far = [_distance(case, answer) for (case, _), answer in zip(calls, answers, strict=True)]
+        far = self._distances(ways[:1])
+        if 0 < far[0] < UNANSWERED:  # it takes this type and this dimension
+            ways = [way for way in ways if replace(way, layout=ways[0].layout) == ways[0]]
+        far = self._distances(ways) if far[0] else far
         nearest = far.index(min(far)) if 0 in far or far[0] == UNANSWERED else 0
-        self.claims = calls[nearest][1]
-        trials = softmax.trials(self.claims) if of_rows else attention.trials(self._given())
+        self.claims = ways[nearest]
+        trials = softmax.trials(self.claims) if self.of_rows else attention.trials(self._given())
         answers = self._answers([(case, self.claims) for case in trials.values()])
-        for claim, case, answer in zip(trials, trials.values(), answers, strict=True):
+        for (claim, case), answer in zip(trials.items(), answers, strict=True):
             if answer and answer.error and answer.error.line in self.of.refusals:  # so its author claims it
                 self.declined.setdefault(self._declined(Evidence(case, answer, None)))
                 changed: dict[str, Any] = {claim: True}
                 self.claims = replace(self.claims, **changed)
-        if claims.layout or of_rows:
-            return
-        if far[nearest] == OUTSIDE:
+        if self.is_open and far[nearest] == OUTSIDE:
             self.found = f", right in no layout and judged in {self.claims.layout}"
-        elif not far[nearest] and self.claims.layout != LAYOUTS[0]:
+        elif self.is_open and not far[nearest] and self.claims.layout != LAYOUTS[0]:
             self.found = f" in layout {self.claims.layout}"
 
-    def _given(self) -> Given:
-        of = self.of.given
-        kernels = tuple(self.of.kernels)
-        return Given(self.claims, "scale" in of, "causal" in of, False, False, kernels, self.of.compared)
+    def _distances(self, ways: Sequence[Claims]) -> list[int]:
+        """Return how far first calls under some claims are from right: 0, 1 for wrong values, OUTSIDE, UNANSWERED."""
+        cases = [softmax.first_call(way) if self.of_rows else attention.first_call(self._given(way)) for way in ways]
+        right, far = softmax.expected if self.of_rows else expected, list[int]()
+        for case, answer in zip(cases, self._answers(list(zip(cases, ways, strict=True))), strict=True):
+            outside = answer and answer.error and answer.error.type in OURS
+            stopped = OUTSIDE if outside else UNANSWERED
+            far.append(stopped if answer is None or answer.error else int(not is_right(right, case, answer)))
+        return far
+
+    def _given(self, claims: Claims | None = None) -> Given:
+        of = self.of
+        return Given(claims or self.claims, "scale" in of.given, "causal" in of.given, tuple(of.kernels), of.compared)
 
     def _answers(self, calls: Sequence[tuple[Case, Claims]]) -> list[LaunchResult | None]:
         """Return what came of some calls, each under its claims."""
@@ -280,17 +257,8 @@ class _Own:
         twice = {n for n, case in enumerate(cases) if case.title.startswith(("several", "whole"))}
         passes: list[Pass] = [[(n, [0]) for n in range(len(cases)) if n % 2 == half or n in twice] for half in (0, 1)]
         result = self._in_sandbox(cases, passes, task)
-        for one in result.passes:
-            if one.loading is not None:
-                self.ending = _stopped(one.loading, self.where(one.loading.line))
-            elif one.malformed is not None and one.ending in (Ending.FINISHED, Ending.EXITED):
-                self.ending = malformed(one.malformed)
-            elif any(answer.error and overworked(answer) for answer in one.results.values()):
-                continue
-            elif one.ending is Ending.KILLED_FROM_OUTSIDE:
-                raise RuntimeError("the sandbox was killed from outside, as by the system when memory is short")
-            elif one.ending is not Ending.STOPPED and one.unanswered is not None:
-                self.ending = ended(one.ending, one.code, self.conditions.limits, cases[one.unanswered])
+        ended = endings(result, self.conditions.limits, cases, lambda error: _stopped(error, self.where(error.line)))
+        self.endings |= {one.id: one for one in ended}
         printed = [(cases[number].name, text) for number, text in result.passes[0].printed.items()]
         self.printed = self.printed or tuple(printed[:1])
         ordered, shuffled = ({n: self._tuned(r) for n, r in one.results.items()} for one in result.passes)
@@ -307,18 +275,18 @@ class _Own:
 
     def _tuned(self, result: LaunchResult) -> LaunchResult:
         """Return a result whose launches have only options for a compiler; configurations are noted."""
-        names = list(self.of.kernels)
+        names, launched = list(self.of.kernels), []
         for one in result.launched:
-            if one.options.get(CONFIGURATIONS) and 0 <= one.kernel < len(names):
-                self.tuned[names[one.kernel]] = one.options[CONFIGURATIONS]
-        plain = [{name: n for name, n in one.options.items() if name != CONFIGURATIONS} for one in result.launched]
-        launched = (replace(one, options=options) for one, options in zip(result.launched, plain, strict=True))
+            options = dict(one.options)
+            if (configurations := options.pop(CONFIGURATIONS, 0)) and 0 <= one.kernel < len(names):
+                self.tuned[names[one.kernel]] = configurations
+            launched.append(replace(one, options=options))
         return replace(result, launched=tuple(launched))
 
     def _declined(self, one: Evidence) -> str:
         """Return what the function does not take, if it says so: by an assert or a raise, or for a head dimension."""
         error = next((result.error for result in one.results if result.error), None)
-        if error is None or error.type in SILENT:
+        if error is None or error.type in OURS:
             return ""
         line = self.where(error.line).line
         if said := self.of.refusals.get(error.line):
@@ -333,33 +301,27 @@ class _Own:
         codes = {one.name: self._code(task, one.name, evidence) for one in task.kernels}
         made = judge(named, evidence, self.where, codes)
         in_half = bool(made.findings) and {one.id for one in made.findings} <= IN_HALF
-        if in_half and all(_is_right(one.case, one.result, task.expected) or self._is_near(one) for one in evidence):
+        wrong = [one for one in evidence if in_half and not is_right(task.expected, one.case, one.result)]
+        came = all(one.result and not one.result.error for one in wrong)
+        if in_half and came and all(attention.as_near(one.case, one.result.tensors) for one in wrong if one.result):
             self.noted, made.findings = made.findings, []
             made.failed.clear()
-        return made, in_order_of_cases([*filter(None, [self.ending]), *made.findings])
+        return made, in_order_of_cases([*self.endings.values(), *made.findings])
 
-    def _ideas(self, task: Task, evidence: Sequence[Evidence]) -> tuple[Misconception, ...]:
+    def _ideas(self, task: Task, evidence: list[Evidence]) -> tuple[Misconception, ...]:
         """Return what mistakes are looked for, in tiles of which the launches tell."""
-        if task.id == "softmax":
+        if self.of_rows:
             known = softmax.named_by((self._sides(evidence) or [USUAL])[:MOST_TILES])
         else:
             known = attention_ideas.named_by(task.kernels, self._tiles(evidence))
         return (*STOPS, *self._of_outside(task, evidence), *triton_errors.COMMON, *self._likely(task, known, evidence))
 
-    def _is_near(self, one: Evidence) -> bool:
-        """Return whether a call in half precision came as near to the right values as PyTorch does."""
-        if not one.result or one.result.error or one.case.kernel != FORWARD.name:
-            return False
-        return attention.as_near(one.case, one.result.tensors)
-
     def _of_outside(self, task: Task, evidence: Sequence[Evidence]) -> tuple[Misconception, ...]:
-        """Return what is said of accesses outside a tensor, by the calls with such accesses and
-        those that are right.
-        """
+        """Return what is said of accesses outside a tensor, by the calls with such accesses and the right ones."""
         of = [e.case for e in evidence if e.result and e.result.error and e.result.error.type == "OutsideMemory"]
         if not of:
             return ()
-        right = [one.case for one in evidence if _is_right(one.case, one.result, task.expected)]
+        right = [one.case for one in evidence if is_right(task.expected, one.case, one.result)]
         asks = [{*case.asks, *case.proves} for case in of]
         widths = {case.tensors["q"].values.shape[-1] for case in right if "q" in case.tensors}
         if all({"any-layout", "strides"} & one for one in asks):
@@ -369,16 +331,10 @@ class _Own:
         whole = any(case.title.startswith("whole") for case in right)
         return PAST_THE_END if all("any-length" in one for one in asks) and alone and whole else ()
 
-    def _likely(
-        self, task: Task, known: Sequence[Misconception], evidence: Sequence[Evidence]
-    ) -> Iterator[Misconception]:
-        """Yield those that explain one of the smallest calls that went wrong: to ask all ideas of all calls takes
-        minutes.
-        """
-        items: list[Wrong] = []
-        for kernel in task.kernels:
-            code = self._code(task, kernel.name, evidence)
-            items += islice(self._wrong(task, kernel.name, evidence, code), SMALLEST)
+    def _likely(self, task: Task, known: Sequence[Misconception], evidence: list[Evidence]) -> Iterator[Misconception]:
+        """Yield those that explain one of the smallest wrong calls: to ask all ideas of all calls takes minutes."""
+        wrong = ((one.name, self._code(task, one.name, evidence)) for one in task.kernels)
+        items = [one for of in wrong for one in islice(self._wrong(task, of[0], evidence, of[1]), SMALLEST)]
         models = Models(task, items)
         for one in known:
             signs = [s for s in one.signs if not isinstance(s, Writes) or any(models.explains(s, i) for i in items)]
@@ -390,12 +346,11 @@ class _Own:
     def _wrong(self, task: Task, name: str, evidence: Sequence[Evidence], code: ast.FunctionDef) -> Iterator[Wrong]:
         """Yield the calls of a task's kernel that went wrong, the smallest first."""
         own = [one for one in evidence if one.case.kernel == name and one.case.informative]
-        wrong = (
-            wrong_outputs(one.case, task.expected(one.case), one.result, Text(code))
-            for one in sorted(own, key=_size)
-            if one.result and not (one.result.error or one.result.refused)
-        )
-        yield from filter(None, wrong)
+        for one in sorted(own, key=lambda one: sum(tensor.values.size for tensor in one.case.tensors.values())):
+            if one.result is None or one.result.error or one.result.refused:
+                continue
+            if wrong := wrong_outputs(one.case, task.expected(one.case), one.result, Text(code)):
+                yield wrong
 
     def _tiles(self, evidence: Sequence[Evidence]) -> list[tuple[int, int]]:
         """Br and Bc, as far as they can be guessed."""
@@ -404,12 +359,7 @@ class _Own:
 
     def _sides(self, evidence: Sequence[Evidence]) -> list[int]:
         """Numbers in launches that may be sides of tiles; those that are called so, if there are any."""
-        found = [
-            (name, value)
-            for launched in (launched for one in evidence for result in one.results for launched in result.launched)
-            for name, value in launched.form.constexprs.items()
-            if type(value) is int and value in BLOCKS and not SIZE.search(name)
-        ]
+        found = [(name, value) for _, name, value in _numbers(evidence) if value in BLOCKS]
         called = [value for name, value in found if SIDE.search(name)] or [value for _, value in found]
         return [*dict.fromkeys(called)] or [n for n in self.of.numbers if n in BLOCKS]
 
@@ -439,39 +389,29 @@ class _Own:
             yield f"{said} The results are as near as PyTorch's in half precision."
         if one.case.kernel != FORWARD.name or not one.result.moved:
             return
-        tile = self._tiles(evidence)[0]
-        launch = family(one.case, *tile)
-        q, k = launch.tensors["q_ptr"].values, launch.tensors["k_ptr"].values
-        most = {"q": 1.0, "k": len(q) * keys_seen(launch).sum() / len(k) / k.shape[1]}
-        most["v"] = most["k"]
+        Br, Bc = self._tiles(evidence)[0]
+        launch = family(one.case, Br, Bc)
+        most = float(keys_seen(launch).sum() / launch.tensors["k_ptr"].values.shape[1])
         parts = [
-            f"{name.upper()} {one.result.moved[name][0] / one.case.tensors[name].values.size:.2f} ({most[name]:.2f})"
-            for name in ("q", "k", "v")
+            f"{name.upper()} {one.result.moved[name][0] / one.case.tensors[name].values.size:.2f} ({loads:.2f})"
+            for name, loads in {"q": 1.0, "k": most, "v": most}.items()
             if name in one.result.moved
         ]
-        yield (
-            f"loads per element, and in brackets what FlashAttention takes in tiles of {tile[0]} x {tile[1]}: "
-            f"{', '.join(parts)}, with {one.case.name}."
-        )
+        said = f"loads per element, and in brackets what FlashAttention takes in tiles of {Br} x {Bc}"
+        yield f"{said}: {', '.join(parts)}, with {one.case.name}."
 
     def _compiled(self, task: Task, verdict: Verdict, evidence: Sequence[Evidence]) -> Verdict:
         """Return the verdict with what the compiler made of the kernels, as they were launched."""
         launched = as_launched(task, evidence, self.conditions.targets)
-        jobs = [job for _, job in launched]
-        with Compiler(
-            self.of.kernels_alone, jobs, self.conditions.limits, self.conditions.host, assembled=False
-        ) as compiler:
-            results = compiler.results()
-        made = list(zip((one for one, _ in launched), results, strict=True))
-        refused = tuple({one.id: one for one in refused_launches(made, self.where)}.values())
-        if not refused:
-            names, compiled = list(self.of.kernels), {one.kernel for one, _ in launched}
-            ran = {number for e in evidence for result in e.results for number, _, _ in result.log.launched}
-            if left_out := [names[number] for number in sorted(ran - compiled)]:
-                said = f"not compiled for any GPU: {listed(left_out)}, launched with descriptors, types, texts or None."
-                verdict = replace(verdict, remarks=(*verdict.remarks, said))
-            return verdict
-        return replace(verdict, status=Status.DOES_NOT_COMPILE, findings=refused, remarks=())
+        if refused := refused_as_launched(self.of.kernels_alone, launched, self.conditions, self.where):
+            once = tuple({one.id: one for one in refused}.values())
+            return replace(verdict, status=Status.DOES_NOT_COMPILE, findings=once, remarks=())
+        names, compiled = list(self.of.kernels), {one.kernel for one, _ in launched}
+        ran = {number for e in evidence for result in e.results for number, _, _ in result.log.launched}
+        if left_out := [names[number] for number in sorted(ran - compiled)]:
+            said = f"not compiled for any GPU: {listed(left_out)}, launched with descriptors, types, texts or None."
+            verdict = replace(verdict, remarks=(*verdict.remarks, said))
+        return verdict
 
 
 def _stopped(error: KernelError, place: Where) -> Finding:
@@ -486,25 +426,13 @@ def _first(one: Any, every: tuple[Any, ...]) -> tuple[Any, ...]:
     return (one, *(other for other in every if other != one))
 
 
-def _is_right(case: Case, result: LaunchResult | None, expected: Callable[[Case], Mapping[str, Expected]]) -> bool:
-    """Return whether a call came to its end with right values everywhere."""
-    if not result or result.error or result.refused:
-        return False
-    of, names = expected(case), written_tensors(case)
-    wrong = (wrong_elements(result.tensors[name], of[name]) | never_stored(case, result, name) for name in names)
-    return not any(one.any() for one in wrong)
-
-
-def _distance(case: Case, answer: LaunchResult | None) -> int:
-    """Return 0 for a right answer, 1 for wrong values, OUTSIDE for a wrong access, else UNANSWERED."""
-    if answer is None or answer.error:
-        return OUTSIDE if answer and answer.error and answer.error.type in SILENT else UNANSWERED
-    return int(not _is_right(case, answer, softmax.expected if "x" in case.tensors else expected))
-
-
-def _size(one: Evidence) -> int:
-    """Numbers in a call."""
-    return sum(tensor.values.size for tensor in one.case.tensors.values())
+def _numbers(evidence: Sequence[Evidence]) -> Iterator[tuple[int, str, int]]:
+    """Yield whole numbers that kernels were launched with, which may be sides of tiles: the case, name and number."""
+    for one in evidence:
+        for launched in (launched for result in one.results for launched in result.launched):
+            for name, value in launched.form.constexprs.items():
+                if type(value) is int and not SIZE.search(name):
+                    yield one.case.id, name, value
 
 
 def _proven(one: PropertyResult, asked: Sequence[Case]) -> PropertyResult:

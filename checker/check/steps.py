@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cache
@@ -23,26 +23,24 @@ from checker.course.verdict import Finding, Run, Status, Verdict
 from checker.judge.compiled import compilations, compile_findings, compile_remarks, jobs, only_in_half, without_half
 from checker.judge.difference.comparison import is_right
 from checker.judge.errors import error_finding
-from checker.judge.evidence import Evidence, locator
-from checker.judge.exits import ended, malformed
+from checker.judge.evidence import Evidence, Locator, locator
+from checker.judge.exits import endings
 from checker.judge.judge import in_order_of_cases, judge, properties, status_of
 from checker.judge.launches import as_launched, refused_launches
-from checker.judge.overwork import overworked
 from checker.judge.precomputed import expected_ahead
 from checker.judge.requests import half_of, launch_of, runs_of, steps_of
 from checker.judge.text.axes import with_axis
 from checker.judge.text.branches import finding_on, not_entered, unproven
 from checker.judge.text.unstored import outside, with_reason
 from checker.judge.tf32 import in_fp32, tf32_remarks
-from checker.sandbox.compiling import Compiler
-from checker.sandbox.exchange import Ending
+from checker.sandbox.compiling import Compiler, Job
 from checker.sandbox.in_process import InProcess
 from checker.sandbox.one_process import OneProcess
 from checker.sandbox.parent import Linked, Pass, Sandbox, SandboxResult
 from checker.sandbox.protocol.fitting import smallest_tiles, tile
 from checker.sandbox.protocol.launch import Launch
 from checker.sandbox.protocol.records import MEMORY, TILE
-from checker.sandbox.protocol.results import LaunchResult
+from checker.sandbox.protocol.results import Launched, LaunchResult
 from checker.sandbox.protocol.supported import untried
 from checker.submission.extract import NotASubmission, Program
 from checker.submission.fingerprint import fingerprint
@@ -235,22 +233,6 @@ class Check:
         first, second = (one.results for one in result.passes)
         return [Evidence(case, first.get(n), second.get(n)) for n, case in enumerate(plan.runnable)]
 
-    def _endings(self, plan: _Plan, result: SandboxResult) -> Iterator[Finding]:
-        """Findings on how the runners ended."""
-        for one in result.passes:
-            if one.loading is not None:
-                yield error_finding(one.loading, self.where(one.loading.line))
-            elif one.malformed is not None and one.ending in (Ending.FINISHED, Ending.EXITED):
-                yield malformed(one.malformed)
-            elif any(answer.error and (answer.on_gpu or overworked(answer)) for answer in one.results.values()):
-                continue  # after an error a GPU takes no more from the same process, and too much work ends a pass
-            elif one.ending is Ending.STOPPED:
-                continue  # what happened in the other pass is the news
-            elif one.ending is Ending.KILLED_FROM_OUTSIDE:
-                raise RuntimeError("the sandbox was killed from outside, as by the system when memory is short")
-            elif one.unanswered is not None:
-                yield ended(one.ending, one.code, self.conditions.limits, plan.launched[one.unanswered])
-
     def _judged(
         self, puzzle: Puzzle, program: Program, plan: _Plan, evidence: list[Evidence], result: SandboxResult
     ) -> Verdict:
@@ -261,9 +243,12 @@ class Check:
         made.findings = [with_reason(program, one, evidence, self.where) for one in made.findings]
         launches = {one.case.id: one.case for one in evidence}
         made.findings = [with_axis(program, one, launches, self.where) for one in made.findings]
-        endings = {finding.id: finding for finding in reversed(list(self._endings(plan, result)))}
+        said = endings(
+            result, self.conditions.limits, plan.launched, lambda error: error_finding(error, self.where(error.line))
+        )
+        ended = {finding.id: finding for finding in reversed(list(said))}
         unfinished = [self._empty(program, kernel) for kernel in empty]
-        findings = [*in_order_of_cases([*endings.values(), *made.findings]), *unfinished]
+        findings = [*in_order_of_cases([*ended.values(), *made.findings]), *unfinished]
         results = properties(self.puzzle, plan.cases, made)
         if not self.conditions.on_gpu and not findings:  # beside anything else it would be noise
             reached = {n for e in evidence for answer in e.results for n in answer.reached}
@@ -335,8 +320,8 @@ class Check:
         kernel = next((one.case.kernel for one in evidence if one.case.id == about), None)
         if kernel is None:
             return verdict
-        own = evidence if self.practice else ()
-        known = {one.case.id: is_right(self.puzzle, one.case, one.result) for one in own if one.case.kernel == kernel}
+        own = [one for one in evidence if self.practice and one.case.kernel == kernel]
+        known = {one.case.id: is_right(self.puzzle.expected, one.case, one.result) for one in own}
         findings = beside(self.puzzle, program, kernel, verdict.findings, known, self.where, run)
         return replace(verdict, findings=findings)
 
@@ -366,13 +351,20 @@ class Check:
         refused: list[Finding] = []
         for source, names in others:
             own = [(one, job) for one, job in launched if job.kernel in names]
-            jobs = [job for _, job in own]
-            with Compiler(source, jobs, self.conditions.limits, self.conditions.host, assembled=False) as compiler:
-                made = zip((one for one, _ in own), compiler.results(), strict=True)
-                refused += refused_launches(list(made), self.where)
+            refused += refused_as_launched(source, own, self.conditions, self.where)
         once = {(finding.id, finding.where.line): finding for finding in reversed(refused)}
         findings = tuple(reversed(once.values()))
         return replace(verdict, status=Status.DOES_NOT_COMPILE, findings=findings, remarks=()) if findings else verdict
+
+
+def refused_as_launched(
+    source: str, launched: Sequence[tuple[Launched, Job]], conditions: Conditions, where: Locator
+) -> list[Finding]:
+    """Return what a GPU does not take of launches of a source's kernels."""
+    jobs = [job for _, job in launched]
+    with Compiler(source, jobs, conditions.limits, conditions.host, assembled=False) as compiler:
+        made = zip((one for one, _ in launched), compiler.results(), strict=True)
+        return list(refused_launches(list(made), where))
 
 
 _UNREADABLE_CODE = Finding(

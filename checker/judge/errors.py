@@ -20,6 +20,7 @@ from checker.sandbox.protocol.results import KernelError
 
 SHAPES = "shapes-do-not-fit"  # what is said of blocks that cannot be combined
 OUTSIDE = "outside-a-tensor"  # what is said of a launch whose strides lead out of the memory
+OURS = frozenset({"OutsideMemory", "SharedElement", "WrongResult"})  # that the checker raises, of a PyTorch program
 PRINT_HINT = 'To see what a name holds, print it: print("name", name).'
 # What Triton raises on a GPU before a kernel has run.
 _COMPILER_ERRORS = frozenset(

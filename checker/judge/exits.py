@@ -2,11 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+
 from checker.course.case import Case
 from checker.course.verdict import Finding, Status, Where
 from checker.judge.general import finding
+from checker.judge.overwork import overworked
 from checker.sandbox.exchange import Ending
-from checker.sandbox.parent import Limits
+from checker.sandbox.parent import Limits, SandboxResult
+from checker.sandbox.protocol.results import KernelError
+
+
+def endings(
+    result: SandboxResult, limits: Limits, cases: Sequence[Case], of_loading: Callable[[KernelError], Finding]
+) -> Iterator[Finding]:
+    """Yield findings on how the runners of some cases ended. Raises RuntimeError if that has nothing to do with them.
+
+    `of_loading`: what is said of text that cannot be loaded.
+    """
+    for one in result.passes:
+        if one.loading is not None:
+            yield of_loading(one.loading)
+        elif one.malformed is not None and one.ending in (Ending.FINISHED, Ending.EXITED):
+            yield malformed(one.malformed)
+        elif any(answer.error and (answer.on_gpu or overworked(answer)) for answer in one.results.values()):
+            continue  # after an error a GPU takes no more from the same process, and too much work ends a pass
+        elif one.ending is Ending.STOPPED:
+            continue  # what happened in the other pass is the news
+        elif one.ending is Ending.KILLED_FROM_OUTSIDE:
+            raise RuntimeError("the sandbox was killed from outside, as by the system when memory is short")
+        elif one.unanswered is not None:
+            yield ended(one.ending, one.code, limits, cases[one.unanswered])
 
 
 def malformed(what: str) -> Finding:

@@ -6,7 +6,7 @@ the numbers with which kernels were launched, is what the function returns.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -17,7 +17,7 @@ from checker import catalog
 from checker.catalog.attention.pytorch.autograd import BACKWARD, FORWARD, family, unfolded
 from checker.catalog.attention.pytorch.autograd_mistakes import IN_AUTOGRAD
 from checker.catalog.own.attention import GRADIENTS
-from checker.catalog.own.task import translated
+from checker.catalog.own.task import through, translated
 from checker.course.case import Case, Outputs, Role
 from checker.course.misconception import Misconception, Unwritten, Writes, chosen, without
 from checker.course.puzzle import Kernel
@@ -39,11 +39,11 @@ def named_by(kernels: Sequence[Kernel], tiles: Sequence[tuple[int, int]]) -> tup
     masks = [one for one in backward if one.id.startswith("causal") or one.id in OF_MASKS]
 
     def of_gradients(ideas: Sequence[Misconception], *, masked: bool) -> Iterator[Misconception]:
-        ways = [(*tile, which) for which in PARTS for tile in (*tiles, WHOLE)]
-        return translated(ideas, lambda sign: [_of_backward(sign, *way, masked=masked) for way in ways])
+        ways = [(tile, which) for which in PARTS for tile in (*tiles, WHOLE)]
+        return translated(ideas, lambda sign: [_of(BACKWARD, sign, *way, masked=masked) for way in ways])
 
     return (
-        *translated(forward, lambda sign: [_of_forward(sign, *tile) for tile in tiles]),
+        *translated(forward, lambda sign: [_of(FORWARD, sign, tile) for tile in tiles]),
         *of_gradients(masks, masked=True),
         *of_gradients([one for one in backward if one not in masks], masked=False),
         *translated(without(IN_AUTOGRAD, *OF_GRIDS), lambda sign: [_where_alike(sign)]),
@@ -78,32 +78,29 @@ def _alike(case: Case) -> bool:
     return bool(q[1] == k[1])
 
 
-def _of_forward(sign: Writes | Unwritten, Br: int, Bc: int) -> Writes | Unwritten:
-    """Return what a function returns whose forward kernel has this idea."""
-
-    def made(case: Case, of: Any) -> dict[str, Any]:
-        if case.kernel != FORWARD.name:
-            return {}
-        found = of(_launch_of(case, Br, Bc, tuple(case.tensors)))
-        return _returned(case, found)
-
-    return _with(sign, made)
-
-
-def _of_backward(
-    sign: Writes | Unwritten, Br: int, Bc: int, which: tuple[str, ...], masked: bool
+def _of(
+    kernel: Kernel,
+    sign: Writes | Unwritten,
+    tile: tuple[int, int],
+    which: tuple[str, ...] = (),
+    *,
+    masked: bool = False,
 ) -> Writes | Unwritten:
-    """Return what a function returns whose kernel for some gradients has this idea, while others have none.
+    """Return what a function returns of which a kernel has this idea, while others have none.
 
-    `masked`: it is one of the causal mask, which p7's kernels always have.
+    `which`: the gradients that it makes. `masked`: the idea is one of the causal mask, which p7's kernels always have.
     """
 
-    def made(case: Case, of: Any) -> dict[str, Any]:
-        if case.kernel != BACKWARD.name or (masked and not case.constexprs["causal"]):
+    def made(case: Case, of: Callable[[Case], Outputs]) -> dict[str, Any]:
+        if case.kernel != kernel.name or (masked and not case.constexprs["causal"]):
             return {}
-        return _returned(case, of(_launch_of(case, Br, Bc, which)))
+        found = {
+            n.removesuffix("_ptr"): x for n, x in of(_launch_of(case, *tile, which or tuple(case.tensors))).items()
+        }
+        returned = (n for n in found if n in case.tensors and case.tensors[n].role is Role.OUTPUT)
+        return {name: unfolded(case, name, np.asarray(found[name])) for name in returned}
 
-    return _with(sign, made)
+    return through(sign, made)
 
 
 @lru_cache(maxsize=32)
@@ -111,20 +108,5 @@ def _launch_of(case: Case, Br: int, Bc: int, outputs: tuple[str, ...]) -> Case:
     """Return the same launch for all signs: so what several of them compute of it is computed once."""
     one = family(case, Br, Bc)
     kept = {n: t for n, t in one.tensors.items() if n.removesuffix("_ptr") not in GRADIENTS or n[:-4] in outputs}
-    rows, block = (one.tensors["q_ptr"], Br)
-    return replace(one, tensors=kept, grid=(-(-rows.values.shape[1] // block), rows.values.shape[0]))
-
-
-def _returned(case: Case, found: Outputs) -> dict[str, Any]:
-    made = {}
-    for name, array in found.items():
-        plain = name.removesuffix("_ptr")
-        if plain in case.tensors and case.tensors[plain].role is Role.OUTPUT:
-            made[plain] = unfolded(case, plain, np.asarray(array))
-    return made
-
-
-def _with(sign: Writes | Unwritten, made: Any) -> Writes | Unwritten:
-    if isinstance(sign, Writes):
-        return replace(sign, outputs=lambda case: made(case, sign.outputs))
-    return replace(sign, elements=lambda case: {n: x.astype(bool) for n, x in made(case, sign.elements).items()})
+    heads, n_q, _ = one.tensors["q_ptr"].values.shape
+    return replace(one, tensors=kept, grid=(-(-n_q // Br), heads))

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
 
 import numpy as np
 
 from checker import catalog
 from checker.catalog.attention.pytorch.autograd_mistakes import IN_AUTOGRAD
 from checker.catalog.numbers import BF16, as_type
-from checker.catalog.own.task import Task, rounded_up, translated, unlimited
+from checker.catalog.own.task import Task, rounded_up, through, translated, unlimited
 from checker.catalog.softmax import reference
 from checker.catalog.softmax.cases import hard_rows, stacked
 from checker.course.case import Array, Axis, AxisKind, Case, Outputs, Tensor, asked_besides, numbered
@@ -198,19 +198,12 @@ def _as_called(case: Case) -> Case:
 
 def named_by(blocks: Sequence[int]) -> tuple[Misconception, ...]:
     """Return the ideas of p3, for kernels in blocks of any of these lengths, or of whole rows."""
-    launched = chosen(IN_AUTOGRAD, "on-the-cpu")
-    return (*launched, *translated(catalog.load("p3").misconceptions, lambda sign: _in_blocks(sign, (0, *blocks))))
+
+    def in_blocks(sign: Writes | Unwritten) -> list[Writes | Unwritten]:
+        return [through(sign, partial(_of_rows, block)) for block in (0, *blocks)]
+
+    return (*chosen(IN_AUTOGRAD, "on-the-cpu"), *translated(catalog.load("p3").misconceptions, in_blocks))
 
 
-def _in_blocks(sign: Writes | Unwritten, blocks: Sequence[int]) -> list[Writes | Unwritten]:
-    """Return what a function returns whose kernel has this idea, in blocks of any of these lengths."""
-    if isinstance(sign, Writes):
-        return [replace(sign, outputs=_of_rows(sign.outputs, n)) for n in blocks]
-    return [replace(sign, elements=_of_rows(sign.elements, n)) for n in blocks]
-
-
-def _of_rows(of: Callable[[Case], Any], block: int) -> Callable[[Case], Any]:
-    def made(case: Case) -> Outputs:
-        return {name.removesuffix("_ptr"): x for name, x in of(family(case, block)).items()}
-
-    return made
+def _of_rows(block: int, case: Case, of: Callable[[Case], Outputs]) -> Outputs:
+    return {name.removesuffix("_ptr"): x for name, x in of(family(case, block)).items()}

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from checker.course.case import Case
+from checker.course.case import Case, Outputs
 from checker.course.claims import Claims
 from checker.course.misconception import Misconception, Raises, Sign, Unwritten, Writes
 from checker.course.puzzle import Budget, Puzzle
@@ -70,25 +70,21 @@ def translated(ideas: Iterable[Misconception], signs: Signs) -> Iterator[Misconc
             yield replace(one, signs=tuple(found))
 
 
+def through(sign: Writes | Unwritten, made: Callable[[Case, Callable[[Case], Outputs]], Outputs]) -> Writes | Unwritten:
+    """Return the sign of a function's calls: `made` gets a call, and what gives a launch's elements by this sign."""
+    if isinstance(sign, Writes):
+        return replace(sign, outputs=lambda case: made(case, sign.outputs))
+    return replace(sign, elements=lambda case: {n: x.astype(bool) for n, x in made(case, sign.elements).items()})
+
+
+_OF_CUDA = (
+    r"NVIDIA driver|compiled with CUDA|CUDA GPUs|active drivers?|CUDA-capable|[Ll]ibcuda|accelerator device|cudaGet"
+)
+_OF_TRITON = r"InterpreterBuilder.*no attribute|module 'triton[.\w]*' has no attribute|libdevice|have been removed"
 # What stops a file that may be right elsewhere.
 STOPS = (
-    idea(
-        "needs-a-card",
-        Raises(
-            re.compile(
-                r"NVIDIA driver|compiled with CUDA|CUDA GPUs|active drivers?|CUDA-capable|[Ll]ibcuda|accelerator device"
-                r"|cudaGetDeviceCount"
-            )
-        ),
-    ),
-    idea(
-        "not-in-this-triton",
-        Raises(
-            re.compile(
-                r"InterpreterBuilder.*no attribute|module 'triton[.\w]*' has no attribute|libdevice|have been removed"
-            )
-        ),
-    ),
+    idea("needs-a-card", Raises(re.compile(_OF_CUDA))),
+    idea("not-in-this-triton", Raises(re.compile(_OF_TRITON))),
     idea("module-missing", Raises(re.compile(r"No module named"))),
     idea("result-changed", Raises(re.compile(r"has changed \w+, which the caller has got"))),
     idea("gradient-missing", Raises(re.compile(r"appears to not have been used in the graph"))),

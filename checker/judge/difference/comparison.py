@@ -7,13 +7,13 @@ what the solution's holds.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from checker.course.case import Case
-from checker.course.puzzle import Puzzle
+from checker.course.puzzle import Expected, Puzzle
 from checker.course.text import Text
 from checker.judge.compare import wrong_elements
 from checker.judge.difference.events import Event, Kind, Numbers, Programs, events_of, shape_of_loops
@@ -105,7 +105,7 @@ def compared(
     ran = [(right, events_of(source, case, result)) for case, right, result in launches]
     if not all(own.keys() == right.programs.keys() for right, own in ran):
         return None
-    fine = [is_right(puzzle, case, result) for case, _, result in launches]
+    fine = [is_right(puzzle.expected, case, result) for case, _, result in launches]
     if all(fine):
         return None
     first = fine.index(False)
@@ -159,9 +159,9 @@ def _order(wrong: Wrong | None, yours: Programs) -> list[int]:
     return sorted(yours, key=lambda program: program != (stored and stored.program))
 
 
-def is_right(puzzle: Puzzle, case: Case, result: LaunchResult | None) -> bool:
-    """Return whether a launch ran to its end, and all of its outputs are right."""
+def is_right(expected: Callable[[Case], Mapping[str, Expected]], case: Case, result: LaunchResult | None) -> bool:
+    """Return whether a launch ran to its end, and all of its outputs are as `expected` of its case."""
     if result is None or result.error or result.refused:
         return False
-    expected = puzzle.expected(case)
-    return not any(np.any(wrong_elements(result.tensors[name], expected[name])) for name in written_tensors(case))
+    of = expected(case)
+    return not any(np.any(wrong_elements(result.tensors[name], of[name])) for name in written_tensors(case))
