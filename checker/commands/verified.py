@@ -43,16 +43,8 @@ def verify_attention(function: Callable[..., Any] | str | Path, call: str = "", 
         inner: Any = owner if isinstance(owner, type) else inspect.unwrap(function)
         options = {"function": f"{inner.__name__}.apply" if inner is owner else inner.__name__, **options}
         function = inspect.getsourcefile(inner) or ""
-    command = [
-        sys.executable,
-        "-m",
-        "checker",
-        "verify",
-        str(function),
-        "--json",
-        "-",
-        *([f"--as={call}"] if call else []),
-    ]
+    command = [sys.executable, "-m", "checker", "verify", str(function), "--json=-"]
+    command += [f"--as={call}"] if call else []
     command += [] if "targets" in options else ["--no-compile"]
     for name, value in options.items():
         text = value if isinstance(value, str | bool) else ",".join(map(str, value))

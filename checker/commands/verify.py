@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -21,23 +22,21 @@ from checker.submission.read import Unreadable, from_file
 from checker.submission.whole import options_in
 
 
-class Several(click.ParamType):  # type: ignore[type-arg]  # which older versions of click do not have
-    """Words, or whole numbers, with commas between them."""
+def _several(made: Callable[[str], Any], fits: Callable[[str], bool], said: str) -> Callable[..., tuple[Any, ...]]:
+    """Return what takes words apart at commas. `said`: what is said of a word that does not fit."""
 
-    name = "several"
-
-    def __init__(self, known: tuple[str, ...] = ()):
-        self.known = known
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[Any, ...]:
-        """Return the words or the numbers."""
-        words = tuple(word.strip() for word in str(value).split(","))
+    def taken(context: click.Context, option: click.Parameter, value: str | None) -> tuple[Any, ...]:
+        words = [word.strip() for word in value.split(",")] if value else []
         for word in words:
-            if self.known and word not in self.known:
-                self.fail(f"{word} is none of {', '.join(self.known)}.", param, ctx)
-            if not self.known and not (word.isdigit() and int(word) >= 4):
-                self.fail(f"{word} is no number of dimensions.", param, ctx)
-        return words if self.known else tuple(map(int, words))
+            if not fits(word):
+                raise click.BadParameter(f"{word} {said}.")
+        return tuple(map(made, words))
+
+    return taken
+
+
+_types = _several(str, TYPES.__contains__, f"is none of {', '.join(TYPES)}")
+_dimensions = _several(int, lambda word: word.isdigit() and int(word) >= 4, "is no number of dimensions")
 
 
 @click.command()
@@ -45,8 +44,10 @@ class Several(click.ParamType):  # type: ignore[type-arg]  # which older version
 @click.option("--function", metavar="NAME", help="What is called: attention, or FlashAttention.apply.")
 @click.option("--as", "call", metavar="'q, k, v'", help="What it is called with: q, k, v, scale, causal; or x.")
 @click.option("--layout", type=click.Choice(LAYOUTS), help="Axes of its tensors: batch, heads, n, dimension.")
-@click.option("--types", type=Several(TYPES), help="Its types; most is asked in the first.", metavar=",".join(TYPES))
-@click.option("--head-dim", "head_dims", type=Several(), metavar="16,32,64,80,128", help="The dimensions of a head.")
+@click.option("--types", callback=_types, help="Its types; most is asked in the first.", metavar=",".join(TYPES))
+@click.option(
+    "--head-dim", "head_dims", callback=_dimensions, metavar="16,32,64,80,128", help="The dimensions of a head."
+)
 @click.option("--no-half", is_flag=True, help="It takes fp32 alone.")
 @click.option("--whole-tiles", is_flag=True, help="Lengths are multiples of 128.")
 @click.option("--square", is_flag=True, help="There are as many queries as keys.")
@@ -66,9 +67,8 @@ def verify(context: click.Context, /, file: Path | None, **options: Any) -> NoRe
     targets_, no_compile, json_path = (options.pop(name) for name in ("targets_", "no_compile", "json_path"))
     try:
         if file is None:
-            raise Misuse(
-                "Say which file: make verify FILE=my_attention.py, or python -m checker verify my_attention.py."
-            )
+            said = "make verify FILE=my_attention.py, or python -m checker verify my_attention.py"
+            raise Misuse(f"Say which file: {said}.")
         with as_misuse(Unreadable):
             submission = from_file(file)
         given = {**_in_file(context, submission.text), **{name: value for name, value in options.items() if value}}

@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 import re
 import shlex
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -35,6 +34,10 @@ CUTTING = {"min", "max", "minimum", "maximum", "clamp"}
 LARGEST_TILE, LARGEST, MOST_COMPARED = 256, 9000, 6  # of numbers that something may be compared with
 # Names of what is not meant: tests, references, parts.
 OTHERS = re.compile(r"^_*(test|bench|check|main|plot|profile|get)|naive|reference|_ref\b|torch", re.IGNORECASE)
+_UNKNOWN = (
+    "{function} has a parameter {name}, of which its name does not say what it is. Say with --as what it is called "
+    "with, in order: --as 'q, k, v, causal, 64', for example."
+)
 LIKELY = re.compile(r"attn|attention|softmax", re.IGNORECASE)
 
 
@@ -128,8 +131,8 @@ class Whole:
     @property
     def numbers(self) -> list[int]:
         """Whole numbers that names stand for, at the top of the file."""
-        assigned = (node.value for node in self.module.body if isinstance(node, ast.Assign))
-        return [int(n.value) for n in assigned if isinstance(n, ast.Constant) and type(n.value) is int]
+        every = self._constants.values()
+        return [int(n.value) for n in every if isinstance(n, ast.Constant) and type(n.value) is int]
 
 
 def _is_constant(value: ast.expr | None) -> bool:
@@ -241,33 +244,21 @@ def _found(module: ast.Module, name: str) -> str:
     """Return the function that is meant, if that is plain."""
     every = list(statements(module.body))
     functions = [node.name for node in every if isinstance(node, ast.FunctionDef) and not is_kernel(node)]
-    functions += [
-        target.id
-        for node in every
-        if isinstance(node, ast.Assign)
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    ]
-    classes = [
-        f"{node.name}.apply"
-        for node in every
-        if isinstance(node, ast.ClassDef) and any("Function" in ast.unparse(base) for base in node.bases)
-    ]
+    assigned = [target for node in every if isinstance(node, ast.Assign) for target in node.targets]
+    functions += [target.id for target in assigned if isinstance(target, ast.Name)]
+    owners = [node for node in every if isinstance(node, ast.ClassDef)]
+    classes = [f"{one.name}.apply" for one in owners if any("Function" in ast.unparse(base) for base in one.bases)]
     launching = _launching(module)
     kept = [
         [one for one in of if one.partition(".")[0] in launching and not OTHERS.search(one)]
         for of in (functions, classes)
     ]
     functions, classes = kept if any(kept) else (functions, classes)
-    for choice in (
-        [one for one in functions if one in KNOWN],
-        classes,
-        [one for one in functions if LIKELY.search(one)],
-    ):
-        if len(choice) == 1:
-            return choice[0]
-        if choice:
+    known, likely = ([one for one in functions if fits(one)] for fits in (KNOWN.__contains__, LIKELY.search))
+    if choice := known or classes or likely:
+        if len(choice) > 1:
             raise Misuse(f"{name} has several functions that may be meant: say --function {choice[0]}, for example.")
+        return choice[0]
     raise Misuse(f"No function in {name} is called like attention or softmax: say which one with --function.")
 
 
@@ -302,10 +293,7 @@ def _call(module: ast.Module, function: str) -> str:
             given += [*pending, f"{one.arg}={meaning}" if skipped else meaning]
             pending.clear()
         elif one.arg not in defaults:
-            raise Misuse(
-                f"{function} has a parameter {one.arg}, of which its name does not say what it is. Say with --as what "
-                "it is called with, in order: --as 'q, k, v, causal, 64', for example."
-            )
+            raise Misuse(_UNKNOWN.format(function=function, name=one.arg))
         elif named:
             skipped = True
         else:
@@ -314,7 +302,7 @@ def _call(module: ast.Module, function: str) -> str:
         if one.arg.lower() in MEANING:
             given.append(f"{one.arg}={MEANING[one.arg.lower()]}")
         elif default is None:
-            raise Misuse(f"{function} has a parameter {one.arg}, of which its name does not say what it is: use --as.")
+            raise Misuse(_UNKNOWN.format(function=function, name=one.arg))
     return ", ".join(given)
 
 
@@ -324,16 +312,13 @@ def _checked(call: str) -> str:
         made = ast.parse(f"f({call})", mode="eval").body
     except SyntaxError:
         made = None
-    if not isinstance(made, ast.Call) or not all(map(_is_argument, _values(made))):
+    values = [*made.args, *(one.value for one in made.keywords)] if isinstance(made, ast.Call) else [None]
+    if not all(map(_is_argument, values)):
         raise Misuse(f"--as '{call}' cannot be read. It takes {', '.join(NAMES)}, and literals such as 64 or None.")
     return call
 
 
-def _values(call: ast.Call) -> Iterable[ast.expr]:
-    return [*call.args, *(keyword.value for keyword in call.keywords)]
-
-
-def _is_argument(value: ast.expr) -> bool:
+def _is_argument(value: ast.expr | None) -> bool:
     if isinstance(value, ast.Name):
         return value.id in NAMES
     plain = value.operand if isinstance(value, ast.UnaryOp) else value
