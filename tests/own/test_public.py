@@ -67,6 +67,32 @@ def softmax(x):
     in_blocks[(rows,)](x, y, x.stride(0), n, BLOCK=min(triton.next_power_of_2(n), 16384))
     return y
 """
+# A program for each query, which has no mask because each of them exists.
+OF_A_ROW = """
+import torch, triton, triton.language as tl
+
+@triton.jit
+def of_a_row(q, k, v, o, n_k, scale, D: tl.constexpr, BLOCK: tl.constexpr):
+    row, d = tl.program_id(0), tl.arange(0, D)
+    m, l, acc = -float("inf"), 0.0, tl.zeros((D,), tl.float32)
+    for start in range(0, n_k, BLOCK):
+        at = start + tl.arange(0, BLOCK)
+        of, mask = at[:, None] * D + d[None, :], at[:, None] < n_k
+        s = scale * tl.sum(tl.load(q + row * D + d)[None, :] * tl.load(k + of, mask=mask, other=0.0), 1)
+        s = tl.where(at < n_k, s, -float("inf"))
+        m_new = tl.maximum(m, tl.max(s, 0))
+        p, alpha = tl.exp(s - m_new), tl.exp(m - m_new)
+        l, m = l * alpha + tl.sum(p, 0), m_new
+        acc = acc * alpha + tl.sum(p[:, None] * tl.load(v + of, mask=mask, other=0.0), 0)
+    tl.store(o + row * D + d, acc / l)
+
+def attention(q, k, v, scale):
+    o = torch.empty_like(q)
+    for b in range(q.shape[0]):
+        for h in range(q.shape[1]):
+            of_a_row[(q.shape[2],)](q[b, h], k[b, h], v[b, h], o[b, h], k.shape[2], scale, D=q.shape[3], BLOCK=32)
+    return o
+"""
 PERSISTENT = """
 from triton.runtime import driver
 
@@ -172,6 +198,16 @@ FILES = {
         f"{FORWARD}    @staticmethod\n    def backward(ctx, do):\n        pass\n", SMALL, says="gradients"
     ),
     "no backward pass": File(FORWARD, SMALL, says="gradients"),
+    "a program for each key, and none for a query": File(
+        OF_A_ROW.replace("q.shape[2],)", "k.shape[2],)"),
+        ("--types", "fp32", "--head-dim", "16", "--dense", "--no-compile"),
+        "past-the-last-tile",
+    ),
+    "a mask that is longer than the keys": File(
+        OF_A_ROW.replace("at[:, None] < n_k", "at[:, None] < 4096"),
+        ("--types", "fp32", "--head-dim", "16", "--dense", "--no-compile"),
+        "load-without-mask",
+    ),
     "tests at the top level": File(SAFE + NOWHERE, ONE_ROW),
     "an assert on strides": File(
         SAFE.replace("    rows, n = x.shape", "    assert x.is_contiguous(), 'dense'\n    rows, n = x.shape"),

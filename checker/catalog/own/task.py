@@ -94,6 +94,7 @@ STOPS = (
 
 # Of an access outside a tensor, once it is known in which calls there was any.
 PAST_THE_END = (
+    idea("past-the-last-tile", Raises(re.compile(r", and none inside it"))),
     idea("store-without-mask", Raises(re.compile(r" writes to element"))),
     idea("load-without-mask", Raises(re.compile(r" reads element"))),
 )

@@ -273,6 +273,13 @@ class Kernel(Launcher):
             block_shape=[tl.constexpr(int(n)) for n in value.block_shape],
         )
 
+    def _sentence(self, refused: dict[str, Any], tensors: list[SandboxTensor]) -> str:
+        said = super()._sentence(refused, tensors)
+        past = {one.name for one in tensors if not 0 <= refused["first"] < one.values.size}
+        return said + (
+            ", and none inside it" if refused["tensor"] in past and refused["outside"] == refused["lanes"] else ""
+        )
+
     def _note(self, tensors: list[SandboxTensor], bound: dict[str, Any], options: dict[str, Any]) -> None:
         told = {n: (bool | int | float) if n in self.constexprs else (torch.Tensor | bool | int | float) for n in bound}
         if all(isinstance(value, told[name]) for name, value in bound.items()):  # others no compiler is told of
