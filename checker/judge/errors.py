@@ -59,7 +59,8 @@ def name_errors(puzzle: Puzzle, raised: list[Raised], where: Locator, code: Text
         status = Status.DOES_NOT_COMPILE if error.type in _COMPILER_ERRORS else Status.CRASHED
         status = Status.OUT_OF_BOUNDS if error.type == "OutsideMemory" else status
         meet = clash(code, error.line) if error.line and idea.misconception.id == SHAPES and not puzzle.pytorch else ""
-        examples = (meet, f"{language} says: {said}" if said else "")
+        by = "" if error.type in OURS else f"{language} says: "
+        examples = (meet, f"{by}{said}" if said else "")
         yield idea.finding(status, items[0].place(where), tuple(filter(None, examples)))
     for item in first_of_each(rest, lambda item: (item.error.type, item.error.line)):
         yield error_finding(item.error, item.place(where))

@@ -202,6 +202,7 @@ FILES = {
         OF_A_ROW.replace("q.shape[2],)", "k.shape[2],)"),
         ("--types", "fp32", "--head-dim", "16", "--dense", "--no-compile"),
         "past-the-last-tile",
+        "have no query. program",
     ),
     "a mask that is longer than the keys": File(
         OF_A_ROW.replace("at[:, None] < n_k", "at[:, None] < 4096"),
