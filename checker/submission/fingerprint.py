@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import hashlib
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from checker.course.puzzle import Kernel
 from checker.submission.extract import NotASubmission, Program, extract
@@ -25,7 +26,8 @@ def fingerprint(program: Program) -> str:
     return _hash(texts)
 
 
-def place(submission: Submission, asked: Sequence[Kernel]) -> str:
+@lru_cache(maxsize=1024)  # a round asks several times
+def place(submission: Submission, asked: tuple[Kernel, ...]) -> str:
     """Return a hash of all that a report on a submission depends on: its program, and where each word of it stands.
 
     Whoever has the same program elsewhere needs a report with other numbers of lines and cells. Of a text that is not
