@@ -13,20 +13,12 @@ from checker.course.text import Text
 from checker.course.verdict import Finding, Status
 from checker.judge.error_map import error_map
 from checker.judge.errors import OUTSIDE, Raised, name_errors
-from checker.judge.evidence import (
-    Evidence,
-    Locator,
-    counted,
-    element_name,
-    first_of_each,
-    tensor_name,
-    written_tensors,
-)
+from checker.judge.evidence import Evidence, Locator, counted, element_name, first_of_each, tensor_name, written_tensors
 from checker.judge.footprint import footprint_findings
 from checker.judge.general import finding
 from checker.judge.launches import IDLE, kept_in_half, launch_findings
-from checker.judge.memory import memory_notes, name_gaps
-from checker.judge.notes import Left, Loss, Note, WrittenTwice, findings
+from checker.judge.memory import WRITTEN_TWICE, memory_notes, name_gaps
+from checker.judge.notes import Left, Loss, Note
 from checker.judge.overwork import overwork_finding, overworked
 from checker.judge.precision import losses, most_telling
 from checker.judge.refusals import Refused, name_refusals
@@ -35,10 +27,22 @@ from checker.judge.traffic import named_findings, traffic_findings
 from checker.judge.values import name_wrong
 from checker.judge.wrong import Wrong, wrong_outputs
 
+# What is seen; what is not said if it is; and why. Rows apply from first to last, each to what is left by those above.
+# A finding goes by its kind ("named …" if it says what is wrong, not only where), by a part of that, or by its id.
+ORDER: tuple[tuple[set[str], str, str], ...] = (
+    ({"named address"}, "memory", "It also explains where programs meet, and which elements stay unwritten."),
+    ({"gap and overlap"}, "gap", "A wrong map from programs to rows shows only in part in other cases."),
+    ({"gap and overlap"}, WRITTEN_TWICE, "Likewise."),
+    ({"named value"}, OUTSIDE, "A wrong stride leaves the memory in one layout, and gives wrong values in another."),
+    ({"named address", "error"}, "vague value", "The values may be wrong because of that."),
+    ({"wrong output"}, "traffic of sizes", "Cases chosen for their sizes say little about a wrong kernel's traffic."),
+    ({"wrong output", "error", "address"}, IDLE, "Idle programs may come from that mistake, or explain it."),
+)
+
 
 @dataclass
 class Observed:
-    """What was seen of one kernel, before anything is explained. Cases go by their ids."""
+    """Observations on one kernel, before anything is explained. Cases go by their ids."""
 
     failed: dict[int, str] = field(default_factory=dict)  # why, in a few words
     left_out: set[int] = field(default_factory=set)
@@ -55,9 +59,7 @@ class Observed:
 def judge_kernel(
     puzzle: Puzzle, evidence: list[Evidence], where: Locator, code: Text
 ) -> tuple[Observed, list[Finding]]:
-    """Return what was seen of a kernel, and the findings on it: those that say what is wrong before those that say
-    where.
-    """
+    """Return the observations on a kernel, and its findings: first those that say what is wrong, then where."""
     observed = _observe(puzzle, evidence, where, code)
     found = _diagnose(puzzle, observed, evidence, where, code)
     named = first_of_each([finding for finding in found if finding.named], lambda finding: finding.id)
@@ -127,34 +129,38 @@ def _wrong_with(puzzle: Puzzle, one: Evidence, where: Locator, code: Text, obser
 def _diagnose(
     puzzle: Puzzle, observed: Observed, evidence: list[Evidence], where: Locator, code: Text
 ) -> list[Finding]:
-    """Findings on what was seen, in the cases that are worth a diagnosis; one thing at a time."""
+    """Return findings on the cases that are worth a diagnosis, without those that `ORDER` drops."""
     heard = _worth_a_diagnosis(observed, evidence)
     memory = first_of_each([note for note in observed.memory if note.case in heard], lambda note: note.finding.id)
     memory = name_gaps(puzzle, memory, [one for one in evidence if one.case.id in heard], where, code)
-    memory.sort(
-        key=lambda note: not isinstance(note, Left)
-    )  # a name for what is left says more than where tiles overlap
-    errors = list(name_errors(puzzle, [one for one in observed.raised if one.case.id in heard], where, code))
-    outside = list(name_refusals(puzzle, [one for one in observed.refused if one.case.id in heard], where, code))
+    memory.sort(key=lambda note: not isinstance(note, Left))  # its name says more than where tiles overlap
+    raised = [one for one in observed.raised if one.case.id in heard]
+    refused = [one for one in observed.refused if one.case.id in heard]
     wrong = [one for one in observed.wrong if one.case.id in heard]
     values = _on_values(puzzle, observed, wrong, heard, evidence, where)
+    sizes: dict[int | None, str] = {one.case.id: "traffic of sizes" for one in evidence if one.case.once}
+    moved = [one for one in observed.over_traffic if one.where.case_id in heard]
+    seen: list[tuple[set[str], Finding | None]] = [
+        *(
+            _seen(note.finding, "memory", ("gap", "gap and overlap")[note.shared] if isinstance(note, Left) else "")
+            for note in memory
+        ),
+        *(_seen(one, "error") for one in name_errors(puzzle, raised, where, code)),
+        *(_seen(one, "address") for one in name_refusals(puzzle, refused, where, code)),
+        *(({"wrong output"}, None) for _ in wrong),
+        *(_seen(note.finding, "value", "" if note.conclusive else "vague value") for note in values),
+        *(_seen(one, "work") for one in observed.overwork if one.where.case_id in heard),
+        *(_seen(one, "traffic", sizes.get(one.where.case_id, "")) for one in moved),
+    ]
+    for outranks, dropped, _ in ORDER:
+        if any(kinds & outranks for kinds, _ in seen):
+            seen = [(kinds, finding) for kinds, finding in seen if dropped not in kinds]
+    return [finding for _, finding in seen if finding]
 
-    address_named = any(finding.named for finding in outside)
-    if address_named:
-        memory = []  # a wrong address that has a name also explains where programs met, and what came out wrong
-    elif any(isinstance(note, Left) and note.shared for note in memory):  # in other cases that shows in part only
-        memory = [n for n in memory if not (isinstance(n, WrittenTwice) or (isinstance(n, Left) and not n.shared))]
-    if any(note.finding.named for note in values):  # what leaves the memory in one layout is wrong in another
-        errors = [finding for finding in errors if finding.id != OUTSIDE]
-    if address_named or errors:
-        values = [note for note in values if note.conclusive]
-    # Of a kernel that is wrong, the traffic of cases that were chosen for their sizes says little.
-    compared = heard - {one.case.id for one in evidence if one.case.once and wrong}
-    too_much = [finding for finding in observed.over_traffic if finding.where.case_id in compared]
-    if wrong or errors or outside:  # which may come of what is idle, or explain it
-        too_much = [finding for finding in too_much if finding.id != IDLE]
-    overwork = [finding for finding in observed.overwork if finding.where.case_id in heard]
-    return [*findings(memory), *errors, *outside, *findings(values), *overwork, *too_much]
+
+def _seen(finding: Finding, *kinds: str) -> tuple[set[str], Finding]:
+    """Return the finding with the words that `ORDER` knows it by."""
+    return {*kinds, finding.id, f"named {kinds[0]}" if finding.named else ""}, finding
 
 
 def _worth_a_diagnosis(observed: Observed, evidence: list[Evidence]) -> set[int]:

@@ -25,9 +25,11 @@ from checker.judge.evidence import (
 )
 from checker.judge.general import finding
 from checker.judge.naming import explaining_all, ideas
-from checker.judge.notes import Left, Note, WrittenTwice
+from checker.judge.notes import Left, Note
 from checker.sandbox.protocol.records import BARRIER, LOAD, STORE
 from checker.sandbox.protocol.results import AccessLog, LaunchResult, marked
+
+WRITTEN_TWICE = "written-twice"
 
 
 def memory_notes(evidence: Evidence, where: Locator) -> list[Note]:
@@ -87,16 +89,13 @@ def _shared_elements(case: Case, log: AccessLog, where: Locator) -> Iterator[Not
         last = np.full(tensor.values.size, -1, np.int64)
         last[written] = writers
         readers, read = _accesses(log, LOAD, position)
-        for note, id, programs, elements in (
-            (WrittenTwice, "written-twice", writers, written),
-            (Note, "reads-anothers-result", readers, read),
-        ):
+        for id, programs, elements in ((WRITTEN_TWICE, writers, written), ("reads-anothers-result", readers, read)):
             foreign = np.flatnonzero((last[elements] >= 0) & (last[elements] != programs))
             if foreign.size == 0:
                 continue
             first, element = int(programs[foreign[0]]), int(elements[foreign[0]])
             index = tuple(int(i) for i in np.unravel_index(element, tensor.values.shape))
-            yield note(
+            yield Note(
                 finding(
                     id,
                     Status.NOT_DETERMINISTIC,

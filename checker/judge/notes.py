@@ -1,8 +1,7 @@
-"""Findings on their way to a verdict, with what decides which of them are said."""
+"""Findings that are not said yet, with the facts that decide which of them are."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from checker.course.verdict import Finding
@@ -26,30 +25,20 @@ class Note:
 
 
 @dataclass(frozen=True, eq=False)
-class WrittenTwice(Note):
-    """Two programs write the same element."""
-
-
-@dataclass(frozen=True, eq=False)
 class Left(Note):
-    """Some elements of an output are left unwritten by all programs; `shared`: several write to the rest."""
+    """Elements of an output that no program writes; `shared`: several programs write some of the others."""
 
     shared: bool
 
 
 @dataclass(frozen=True, eq=False)
 class Loss(Note):
-    """Digits are lost, in one of the ways of `records.WAYS`."""
+    """A loss of digits, in one of the ways of `records.WAYS`."""
 
     way: int
-    of_sizes: bool = False  # not of values, but of positions and sizes
+    of_sizes: bool = False  # of positions and sizes, not of values
 
     @property
     def conclusive(self) -> bool:
         """Not if it is about sizes: those also go wrong in a wrong address."""
         return super().conclusive and not self.of_sizes
-
-
-def findings(notes: Iterable[Note]) -> list[Finding]:
-    """Return what the notes say."""
-    return [note.finding for note in notes]

@@ -12,8 +12,11 @@ from checker.course.case import Case
 from checker.course.misconception import Raises, Reach, Reaches, Writes
 from checker.course.puzzle import Invariant, Property, Puzzle
 from checker.course.verdict import Finding, Status
+from checker.judge import kernel
+from checker.judge.errors import OUTSIDE
 from checker.judge.evidence import Evidence
 from checker.judge.judge import Judgement, in_order_of_cases, judge, properties, status_of
+from checker.judge.launches import IDLE
 from checker.judge.requests import runs_of
 from checker.sandbox.protocol.records import IN_LOOP, LOSS, MULTIPLIED, STORE
 from checker.sandbox.protocol.results import LaunchResult
@@ -120,6 +123,18 @@ def test_a_row_map_that_shares_and_leaves_out_is_not_told_again_in_part() -> Non
     seen = [evidence(case(), records=one) for one in (shares, left_out, both)]
     assert ids(judged(puzzle(), *seen[:2])) == ["not-written", "written-twice"]
     assert ids(judged(puzzle(), *seen)) == ["wrong-row-map"]
+
+
+def test_a_named_value_explains_an_address_outside_and_any_mistake_idle_programs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    leaves = evidence(case(), error=error("", "OutsideMemory"))
+    assert ids(judged(puzzle(TRIPLED), tripled(case()), leaves)) == ["tripled"]
+    assert ids(judged(puzzle(), odd(case()), leaves)) == [OUTSIDE]
+    idle = Finding(IDLE, Status.OVER_TRAFFIC, "Idle", "They are idle.", "Start fewer.", where(case=case(id=0)))
+    monkeypatch.setattr(kernel, "traffic_findings", lambda *_: [idle])
+    assert ids(judged(puzzle(), evidence(case()))) == [IDLE]
+    assert ids(judged(puzzle(), evidence(case()), odd(case()))) == ["wrong-values"]
 
 
 def test_names_come_before_places() -> None:
