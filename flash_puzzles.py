@@ -1,4 +1,4 @@
-"""What tests of other projects import: `from flash_puzzles import verify_attention, verify_softmax`."""
+"""Functions for tests of other projects: `from flash_puzzles import verify_attention, verify_softmax`."""
 
 from checker.commands.verified import Verified, verify_attention, verify_softmax
 

@@ -1,4 +1,4 @@
-"""How long a check takes, beside `python -c "import torch, triton"` in the same run.
+"""Duration of a check, next to `python -c "import torch, triton"` in the same run.
 
     python -m benchmarks.check_latency [--runs 15] [--fresh] [--write]
 

@@ -1,4 +1,4 @@
-"""How long each command takes, and how large the course is.
+"""Duration of each command, and the size of the course.
 
     python3 -m benchmarks.commands [--runs 7] [--fresh] [--write]
 
@@ -65,7 +65,7 @@ class Clone:
 
 @dataclass(frozen=True)
 class Command:
-    """What is typed, and what has to be so before."""
+    """A command, and the state that it needs."""
 
     words: list[str]
     before: Callable[[Clone], None] = lambda clone: None

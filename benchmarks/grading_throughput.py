@@ -1,4 +1,4 @@
-"""How many submissions are graded in a minute, beside nbgrader as it is, and how that grows with the class.
+"""Submissions graded in a minute, next to nbgrader without our steps, and its growth with the class.
 
     python -m benchmarks.grading_throughput [--runs 3] [--class 100 1000 10000] [--write]
     python -m benchmarks.grading_throughput --report 300 10000 [--write]

@@ -1,4 +1,4 @@
-"""What benchmarks of whole commands have in common: their options, and the page and the data that they write."""
+"""Shared code of the benchmarks of whole commands: their options, and the page and data that they write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where and when something was measured: what every page of results says first."""
+"""The place and time of a measurement, for the head of each page of results."""
 
 from __future__ import annotations
 

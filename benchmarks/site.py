@@ -1,4 +1,4 @@
-"""How long the course takes in a browser tab, beside `python -m checker check` in the same run.
+"""Times of the course in a browser tab, next to `python -m checker check` in the same run.
 
     python -m benchmarks.site [--runs 7] [--fresh] [--write]
 

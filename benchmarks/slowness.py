@@ -27,7 +27,7 @@ RESULTS = Path(os.environ.get("OUT", Path(__file__).parent / "results"))
 
 @dataclass(frozen=True)
 class Cost:
-    """How fast both kernels of a pair are."""
+    """The times of both kernels of a pair."""
 
     finding: str
     puzzle: str

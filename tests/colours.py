@@ -1,4 +1,4 @@
-"""How well colours can be told apart."""
+"""The contrast of colours."""
 
 from __future__ import annotations
 

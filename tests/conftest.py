@@ -1,4 +1,4 @@
-"""What the tests share: the solutions, tools, cages and sandboxes, and ways to check a kernel."""
+"""Shared fixtures: the solutions, tools, cages and sandboxes, and ways to check a kernel."""
 
 from __future__ import annotations
 

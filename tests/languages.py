@@ -1,4 +1,4 @@
-"""What must be the same in every language: names, places, numbers and code of a report."""
+"""Parts of a report that are the same in every language: names, places, numbers and code."""
 
 from __future__ import annotations
 

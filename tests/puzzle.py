@@ -18,7 +18,7 @@ from tests.skeleton import ROOT, written
 
 
 class Ticks:
-    """What the tests said of a puzzle; each is called what it asks for."""
+    """The tests' results on a puzzle; each is called by its requirement."""
 
     def __init__(self) -> None:
         self.lacking: dict[str, bool] = {}

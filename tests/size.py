@@ -1,4 +1,4 @@
-"""How large the project is, room by room: lines of Python, of words, of data. More than `size.txt` allows is a failure.
+"""The size of the project, by folder: lines of Python, of words, of data. More than `size.txt` allows is a failure.
 
 make size    or    python -m tests.size
 """

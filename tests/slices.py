@@ -1,4 +1,4 @@
-"""Which tests `make test` runs: all cheap ones, and of the dear ones a slice, another one for each commit.
+"""Choice of tests for `make test`: all cheap ones, and of the slow ones a slice, another one for each commit.
 
 What a test costs is CPU seconds of the process and of all that it starts. `costs.json` has it for each test function
 that may take more than a moment, and for each puzzle that it is about; `make test-costs` alone writes that. A test of

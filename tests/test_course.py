@@ -55,7 +55,7 @@ def shipped_stub(puzzle_id: str, tmp_path: Path) -> Path:
 
 
 class _Asked(Exception):
-    """What a sandbox was asked to run."""
+    """Requests to a sandbox."""
 
 
 class _Box:

@@ -1,4 +1,4 @@
-"""What a lesson promises: a specification that is right, words before they are needed, figures that were measured."""
+"""Promises of a lesson: a right specification, words before they are needed, figures that were measured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a report says is true of the kernel that it is said of."""
+"""A report's sentences are true of the kernel that they are about."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which tests a run takes, and what they cost: each has its turn, no run takes too long, a new one is in every run."""
+"""The choice of tests, and their costs: each has its turn, no run takes too long, a new one is in every run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a teacher shows is true: numbers are the lesson's, mistakes have these names, slides can be made."""
+"""Teachers' pages are true: numbers are the lesson's, mistakes have these names, slides can be made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long the lessons are: words of prose before *Your turn*, and in all.
+"""The length of the lessons: words of prose before *Your turn*, and in all.
 
 make words    or    python -m tests.words
 """

@@ -1,1 +1,1 @@
-"""How fast is a kernel, how far from the limit, and from what people use? Measured on a GPU, or predicted without."""
+"""Speed of a kernel next to the hardware's limit and to common implementations, measured or predicted."""

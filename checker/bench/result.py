@@ -1,4 +1,4 @@
-"""What was measured, as data. The table, the chart and the JSON are functions of it."""
+"""Measurements as data. The table, the chart and the JSON are functions of it."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Gpu:
-    """What a GPU can do at most."""
+    """The limits of a GPU."""
 
     name: str
     gb_per_s: float  # memory bandwidth

@@ -38,7 +38,7 @@ class BenchmarkFailed(Exception):
 
 @dataclass(frozen=True)
 class Extent:
-    """How much is measured, and for how long."""
+    """The sizes to measure, and the time for it."""
 
     every: bool = False  # every size of the catalog, and not the usual ones only
     milliseconds: int = 80  # of runs per implementation and size

@@ -1,4 +1,4 @@
-"""What there is to do at one size: bytes and operations, and the launches themselves as data."""
+"""The work at one size: bytes, operations, and the launches themselves as data."""
 
 from __future__ import annotations
 

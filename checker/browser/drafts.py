@@ -1,4 +1,4 @@
-"""What stands in the editor of a puzzle, and the files that it comes from and goes into."""
+"""Drafts in a puzzle's editor, and the files that they come from and are saved to."""
 
 from __future__ import annotations
 

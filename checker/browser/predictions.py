@@ -1,4 +1,4 @@
-"""What the roofline predicts, as a page has it."""
+"""The roofline's predictions, for a page."""
 
 from __future__ import annotations
 

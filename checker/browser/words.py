@@ -1,4 +1,4 @@
-"""What is typed at a terminal, as a page says it: by the name of a button."""
+"""Commands as a page names them: by the name of a button."""
 
 from __future__ import annotations
 

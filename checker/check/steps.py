@@ -51,7 +51,7 @@ from checker.submission.suspects import suspects
 
 @dataclass(frozen=True)
 class _Plan:
-    """What is run of a puzzle for one submission."""
+    """A puzzle's launches for one submission."""
 
     cases: list[Case]  # also those of kernels that are still empty
     usual: int  # so many of them, the first, every submission gets

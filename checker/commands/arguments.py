@@ -1,4 +1,4 @@
-"""What several verbs take alike: a puzzle, an instructor's course, a file of the learner's, a folder for results."""
+"""Arguments that several verbs share: a puzzle, an instructor's course, a learner's file, a results folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a verb shows: verdicts on the screen, as JSON where that is asked for, and pictures."""
+"""Output of the verbs: verdicts on the screen or as JSON, and pictures."""
 
 from __future__ import annotations
 

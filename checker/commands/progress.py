@@ -1,4 +1,4 @@
-"""How far a long command is: bars on a terminal; elsewhere, such as in a log, a line from time to time."""
+"""Progress of a long command: bars on a terminal; elsewhere, such as in a log, a line from time to time."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ _LOG2_E = re.compile(r"0f3FB8AA3B|0x3fb8aa3b", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Moved:
-    """What one instruction does with global memory."""
+    """Traffic of one instruction in global memory."""
 
     store: bool
     bytes: int  # of each thread; 0: a unit of its own copies whole tiles

@@ -30,7 +30,7 @@ SOLUTION, BEFORE = "solution", "before"
 
 @dataclass(frozen=True)
 class Shown:
-    """What is printed, and whether every kernel compiles."""
+    """The text to print, and whether every kernel compiles."""
 
     parts: Iterable[RenderableType]
     compiles: bool

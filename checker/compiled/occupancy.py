@@ -1,4 +1,4 @@
-"""How many programs one core runs at once: while one of them waits for memory, another computes."""
+"""Programs that one core runs at once: while one of them waits for memory, another computes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the compiler's texts to what became of a kernel's lines."""
+"""A reader of the compiler's texts, by a kernel's lines."""
 
 from __future__ import annotations
 

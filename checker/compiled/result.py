@@ -1,4 +1,4 @@
-"""What became of one kernel for one target, as data; and what is known to cost time in it."""
+"""One kernel as compiled for one target, as data; and the known causes of slowness in it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from checker.course.targets import Target
 
 @dataclass(frozen=True)
 class Access:
-    """What one line moves between global memory and the chip; counts are instructions of one thread."""
+    """Traffic of one line between global memory and the chip; counts are instructions of one thread."""
 
     line: int
     store: bool
@@ -28,7 +28,7 @@ class Access:
 
 @dataclass(frozen=True)
 class Dot:
-    """What a `tl.dot` became."""
+    """A `tl.dot` as compiled."""
 
     line: int
     instruction: str  # kind, shape and type of a matrix instruction; "": plain multiplications and additions

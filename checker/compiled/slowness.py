@@ -1,4 +1,4 @@
-"""What is known to cost time, by name. Nothing here refuses a kernel: it is right, and could be faster."""
+"""Known causes of slowness, by name. Nothing here refuses a kernel: it is right, and could be faster."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NO_COPIES = " Nor can it be copied into shared memory in the background: such a
 
 
 class Cause(Enum):
-    """Why instructions move less than they could: what makes them wide when it is changed."""
+    """Causes of narrow instructions: a change of it makes them wide."""
 
     ALIGNMENT = "alignment"
     MASK = "mask"
@@ -26,7 +26,7 @@ class Cause(Enum):
 
 @dataclass(frozen=True)
 class Narrow:
-    """Why the accesses of one line are narrow; `integers`: those that would have to be multiples of 16."""
+    """The cause of one line's narrow accesses; `integers`: those that would have to be multiples of 16."""
 
     cause: Cause
     integers: tuple[str, ...] = ()

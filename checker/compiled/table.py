@@ -1,4 +1,4 @@
-"""What became of kernels, for the terminal: numbers side by side, each line that matters, and what costs time."""
+"""Compiled kernels, for the terminal: numbers side by side, each line that matters, causes of slowness."""
 
 from __future__ import annotations
 

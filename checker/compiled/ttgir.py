@@ -28,7 +28,7 @@ _MOVES = ("tt.load", "tt.store", "ttg.async_copy_global_to_local")
 
 @dataclass(frozen=True)
 class Block:
-    """What a load or a store moves, all threads together."""
+    """A block of a load or a store, all threads together."""
 
     elements: int
     bytes: int  # of an element
@@ -36,7 +36,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Loops:
-    """What is known by line; what an inlined function does is of its own line."""
+    """Facts by line; those of an inlined function are at its own line."""
 
     blocks: Mapping[int, Block] = field(default_factory=dict)  # the largest that is loaded or stored there
     kept_ready: Mapping[int, int] = field(default_factory=dict)  # of a load: so many tiles have room in shared memory

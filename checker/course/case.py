@@ -1,4 +1,4 @@
-"""What a launch is made of: tensors with their layout, and a case of them with what it proves."""
+"""Cases: launches with tensors in their layout, and the properties that each proves."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BF16_EPS = 2.0**-7
 
 
 class Role(str, Enum):
-    """What a kernel may do with a tensor."""
+    """A kernel's use of a tensor."""
 
     INPUT = "input"  # must be unchanged afterwards
     OUTPUT = "output"  # starts as NaN; every element must be stored
@@ -26,7 +26,7 @@ class Role(str, Enum):
 
 
 class AxisKind(str, Enum):
-    """What an axis of a tensor counts; the value is the word for one of it."""
+    """The unit of a tensor's axis; the value is the word for one of it."""
 
     POSITION = "position"
     ELEMENT = "element"

@@ -1,4 +1,4 @@
-"""What an author claims of a function of their own: so much is asked of it, and no more."""
+"""An author's claims of their own function: it is checked for these, and no more."""
 
 from __future__ import annotations
 

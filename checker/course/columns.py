@@ -1,4 +1,4 @@
-"""How many columns text takes, and where a line may end: a sign of Chinese takes two, and needs no space behind it."""
+"""Columns of text, and places where a line may end: a Chinese sign takes two, and needs no space after it."""
 
 from __future__ import annotations
 

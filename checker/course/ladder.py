@@ -1,4 +1,4 @@
-"""Which puzzles there are, in which order, and what each is called: the one registry.
+"""The registry of puzzles: their order, and the name of each.
 
 `w` is a warm-up, `p` one of the seven that lead from softmax to FlashAttention, `a` a step on the way to attention,
 `b` one of those beyond the seven, `c` the capstone. The *main path* is the seven with what they need. The other

@@ -40,7 +40,7 @@ class Reach:
 
 @dataclass(frozen=True)
 class Writes:
-    """What the kernel writes: `outputs(case)`, in float64, of the outputs that the idea is about."""
+    """The output of the kernel: `outputs(case)`, in float64, of the outputs that the idea is about."""
 
     outputs: Callable[[Case], Mapping[str, Array]]
     line: Line | Load | None = None  # to look at; None: where the wrong output is stored
@@ -53,7 +53,7 @@ class Writes:
 
 @dataclass(frozen=True)
 class Unwritten:
-    """What the kernel leaves out: `elements(case)`, of the outputs that the idea is about."""
+    """Elements left unwritten: `elements(case)`, of the outputs that the idea is about."""
 
     elements: Callable[[Case], Mapping[str, Mask]]
     shared: bool = False  # programs meet in the elements that are written
@@ -68,7 +68,7 @@ class Unwritten:
 
 @dataclass(frozen=True)
 class Reaches:
-    """What the kernel accesses: `accesses(case, program)` has each access that could be the first to be refused."""
+    """Accesses of the kernel: `accesses(case, program)` has each that could be the first to be refused."""
 
     accesses: Callable[[Case, int], Sequence[Reach]]
     line: Line | None = None  # the text must have this line
@@ -92,7 +92,7 @@ class Raises:
 
 @dataclass(frozen=True)
 class Moves:
-    """What the kernel moves, although its results are right: `like(case, moved)` tells it from that, by tensor."""
+    """Traffic of a kernel whose results are right: `like(case, moved)` recognises it, by tensor."""
 
     like: Callable[[Case, Mapping[str, Traffic]], bool]
     products_too: bool = False  # it is about products, too: the line to look at is the first tl.dot
@@ -104,7 +104,7 @@ class Moves:
 
 @dataclass(frozen=True)
 class Footprint:
-    """What a PyTorch program held and computed in one launch, in numbers, whatever their type."""
+    """Memory and work of a PyTorch program in one launch, in numbers, whatever their type."""
 
     largest: int  # of the largest tensor that was made
     at_once: int  # of all tensors that lived at the same time, at the peak; inputs apart
@@ -113,7 +113,7 @@ class Footprint:
 
 @dataclass(frozen=True)
 class Uses:
-    """What a PyTorch program holds or computes, although its results are right: `like(case, used)` tells it."""
+    """Memory or work of a PyTorch program whose results are right: `like(case, used)` recognises it."""
 
     like: Callable[[Case, Footprint], bool]
 
@@ -124,7 +124,7 @@ class Uses:
 
 @dataclass(frozen=True)
 class Launches:
-    """How often a function launches kernels, although its results are right: `like(times)` tells it, by their names."""
+    """Launches of kernels by a function whose results are right: `like(times)` recognises them, by name."""
 
     like: Callable[[Mapping[str, int]], bool]
 
@@ -146,7 +146,7 @@ class InHalf:
 
 @dataclass(frozen=True)
 class Undefined:
-    """What masked lanes hold without `other` reaches the output: the puzzle's own words for it."""
+    """A masked load without `other` whose value reaches the output: the puzzle's own words for it."""
 
 
 Sign = Undefined | Writes | Unwritten | Reaches | Raises | Moves | Uses | Launches | InHalf

@@ -1,4 +1,4 @@
-"""Where the files of a puzzle are."""
+"""Paths of a puzzle's files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a puzzle *is*: the words that every catalog module is written in.
+"""The definition of a puzzle, in classes for the catalog's modules.
 
 A catalog module fills in one `Puzzle`. It is declarative: the judge asks it for cases, expected
 values, traffic budgets and misconceptions, and does everything else itself.
@@ -92,7 +92,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class Footprints:
-    """What a PyTorch program may hold and compute in a launch, and what plain attention does."""
+    """Bounds on a PyTorch program's memory and work in a launch, and those of plain attention."""
 
     most: Callable[[Case], Footprint]
     plain: Callable[[Case], Footprint]
@@ -120,7 +120,7 @@ class Remark:
 
 
 class Work(str, Enum):
-    """What a timed launch computes, and so what it is compared with."""
+    """The work of a timed launch, which decides its competitors."""
 
     SOFTMAX = "softmax"
     PRODUCT = "product of matrices"
@@ -137,7 +137,7 @@ class Work(str, Enum):
 
 @dataclass(frozen=True)
 class Tuning:
-    """How a kernel is launched for speed: block constexprs, warps of a program, stages of its loops' pipeline."""
+    """Launch parameters for speed: block constexprs, warps of a program, stages of its loops' pipeline."""
 
     blocks: Mapping[str, int]
     num_warps: int
@@ -171,7 +171,7 @@ class Timed:
 
 @dataclass(frozen=True, eq=False)
 class Pictured:
-    """What `trace` draws: launches of its own, of a few tiles a side, which no property and no score depends on."""
+    """Launches that `trace` draws, of a few tiles a side; no property and no score depends on them."""
 
     cases: Callable[[Draw], list[Case]]  # one for each kernel
     sees: Callable[[Case], npt.NDArray[np.bool_]] | None = None  # of attention: which query (row) sees which key
@@ -180,7 +180,7 @@ class Pictured:
 
 @dataclass(frozen=True)
 class Draw:
-    """Where the cases of a puzzle come from: a key, and for grading also the submission that is graded.
+    """The source of a puzzle's cases: a key, and for grading also the submission that is graded.
 
     Practice uses a public key, so the same example comes back until it is solved. Grading mixes a
     secret key with a hash of the submission's program, so that no example can be prepared for.

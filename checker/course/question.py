@@ -15,7 +15,7 @@ from checker.course.case import Case, Outputs
 
 @dataclass(frozen=True, eq=False)
 class Done:
-    """What one launch did, in numbers, and what it left."""
+    """Counts and outputs of one launch."""
 
     outputs: Outputs
     loads: Mapping[str, int]  # distinct elements per load, all added up

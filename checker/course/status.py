@@ -1,4 +1,4 @@
-"""How a command ends: its exit status, and the sentence if it was misused."""
+"""The end of a command: its exit status, and the sentence if it was misused."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from checker.course.status import ExitStatus
 
 
 class Status(str, Enum):
-    """What a check can end with, the most severe first. The value is the slug in the JSON."""
+    """The result of a check, the most severe first. The value is the slug in the JSON."""
 
     CHECKER_FAULT = "checker-fault"
     TOO_BUSY = "too-busy"
@@ -52,7 +52,7 @@ SCORES_NOTHING = frozenset(
 
 @dataclass(frozen=True)
 class Where:
-    """Where a finding was seen; what is not known is None."""
+    """The place of a finding; unknown parts are None."""
 
     line: int | None = None  # of the file, or within the cell
     role: str = ""  # what happens in that line, if it is not itself the mistake
@@ -68,7 +68,7 @@ class Where:
 
 @dataclass(frozen=True)
 class ErrorMap:
-    """Where one output of one launch is wrong, as a coarse picture: lines of cells, each some rows by some columns."""
+    """A coarse picture of one launch's wrong output: lines of cells, each some rows by some columns."""
 
     tensor: str
     case: str
@@ -81,8 +81,8 @@ class ErrorMap:
 
 @dataclass(frozen=True)
 class Relation:
-    """What a value that differs is in all of a launch: so many `times` the solution's, or the same `as` another name of
-    the solution's; or what it is `made` of, or what the first NaN is.
+    """The relation of a wrong value to others in all of a launch: some `times` the solution's, the same `as` another
+    name of the solution's, the names that it is `made` of, or the first NaN.
     """
 
     what: str
@@ -192,7 +192,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class PropertyResult:
-    """Whether a property was proven, and if not why in a few words."""
+    """A property, proven or not, and if not why in a few words."""
 
     name: str
     title: str
@@ -241,7 +241,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Compilation:
-    """What a kernel became for one target. What is not known is None."""
+    """A kernel as compiled for one target. Unknown numbers are None."""
 
     kernel: str
     target: str

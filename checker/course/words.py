@@ -33,7 +33,7 @@ _HOLE = re.compile(r"\{(\w+)\}")
 
 @dataclass(frozen=True)
 class Words:
-    """What is said of an idea; of a variant, only what is said of it alone."""
+    """The words of an idea; of a variant, only those that differ."""
 
     title: str = ""
     explanation: str = ""

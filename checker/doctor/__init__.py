@@ -1,1 +1,1 @@
-"""What this machine can do for the course, what is missing, and how to get it."""
+"""Readiness of this machine for the course: missing things, and how to get them."""

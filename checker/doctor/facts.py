@@ -1,4 +1,4 @@
-"""What there is on this machine, as data: one fact for each thing that some command of the course needs."""
+"""Facts about this machine, as data: one for each thing that some command of the course needs."""
 
 from __future__ import annotations
 

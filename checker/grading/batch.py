@@ -29,7 +29,7 @@ _FINAL = (CheckerFault, NotInstalled, Unresolved)  # judged twice in vain, or th
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one piece of work: small, because there are many. The verdict itself is in the record."""
+    """The result of one piece of work: small, because there are many. The verdict itself is in the record."""
 
     work: Work
     file: Path | None = None  # the one that counts; None: nobody knows yet

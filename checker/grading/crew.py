@@ -1,4 +1,4 @@
-"""Who judges: processes of this machine. Those of a cluster are a crew, too: see `checker.grading.cluster`."""
+"""Judging processes of this machine. `checker.grading.cluster` has those of a cluster."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class WorkerLost(Exception):
 
 
 class NoCrew(Exception):
-    """Those who were to judge cannot do it as they are: a sentence for the instructor."""
+    """The judging processes cannot work as they are: a sentence for the instructor."""
 
 
 class CrewLost(Exception):

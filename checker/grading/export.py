@@ -19,7 +19,7 @@ NO_SCORE = "no-score"  # instead of a verdict
 
 
 class Row(NamedTuple):
-    """What became of one submission, in the course's points."""
+    """The result of one submission, in the course's points."""
 
     outcome: Outcome
     verdict: Verdict | None

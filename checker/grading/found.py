@@ -1,4 +1,4 @@
-"""What was handed in, by whom, and for which puzzle: in nbgrader's `submitted/` or elsewhere."""
+"""Files handed in, their students and puzzles: in nbgrader's `submitted/` or elsewhere."""
 
 from __future__ import annotations
 

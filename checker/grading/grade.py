@@ -1,4 +1,4 @@
-"""From what was handed in to the verdict on it, with the course's key."""
+"""Grading of one file that was handed in, with the course's key."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Late:
-    """What a submission loses that comes after its deadline, which nbgrader knows."""
+    """The loss of a submission after its deadline, which nbgrader knows."""
 
     policy: str = "none"  # none; zero: everything; per day: a share of its score for each day that has begun
     percent_per_day: float = 10.0

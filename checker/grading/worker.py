@@ -1,4 +1,4 @@
-"""What a Dask worker does: it looks whether it is fit for a batch, and has a process of its own make the call.
+"""A Dask worker: it checks whether it is fit for a batch, and has a process of its own make the call.
 
 Dask makes calls in threads, others next to them, and a call that ends its process would end the worker. A check wants
 the main thread of a process, and no other check besides it.
@@ -26,7 +26,7 @@ _fit: set[Path] = set()  # marks of the batches that this worker can take part i
 
 @dataclass(frozen=True)
 class Needs:
-    """What a worker must have in common with the grader: else its records would be lost, or of something else."""
+    """Things that a worker must share with the grader: else its records would be lost, or of something else."""
 
     course: Path
     mark: Path  # which the grader has put among the records

@@ -1,1 +1,1 @@
-"""From what came out of the sandbox to a `Verdict`, by trusted code only."""
+"""Judging of the sandbox's results, by trusted code only."""

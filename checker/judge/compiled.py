@@ -1,4 +1,4 @@
-"""What the compiler makes of kernels that earn points on the interpreter: findings and remarks from it."""
+"""Findings and remarks on kernels as compiled, of those that earn points on the interpreter."""
 
 from __future__ import annotations
 

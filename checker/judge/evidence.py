@@ -1,4 +1,4 @@
-"""What is known of each case once the sandbox is closed, and the words to talk about it."""
+"""Evidence: each case's results after the sandbox is closed, and words for them."""
 
 from __future__ import annotations
 

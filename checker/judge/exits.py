@@ -1,4 +1,4 @@
-"""What the way in which a runner ended says of the submission."""
+"""Findings from the way in which a runner ended."""
 
 from __future__ import annotations
 

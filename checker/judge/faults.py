@@ -80,7 +80,7 @@ def fault_findings(faults: Iterable[Fault], case: Case, where: Locator) -> Itera
 
 @dataclass(frozen=True)
 class _Said:
-    """What is said of tensors with the same fault."""
+    """The words on tensors with the same fault."""
 
     title: str
     explanation: str

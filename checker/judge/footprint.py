@@ -1,4 +1,4 @@
-"""What a PyTorch program holds and computes, against its bounds: whether it is the algorithm that was asked for."""
+"""Memory and work of a PyTorch program, against its bounds: they show whether it is the right algorithm."""
 
 from __future__ import annotations
 

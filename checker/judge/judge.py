@@ -19,7 +19,7 @@ from checker.judge.wrong import MOST_EXAMPLES
 
 @dataclass
 class Judgement:
-    """What the judge made of the evidence. Cases go by their ids; of those in `failed` it says why, in a few words."""
+    """The judge's results. Cases go by their ids; `failed` has the reason of each, in a few words."""
 
     findings: list[Finding] = field(default_factory=list)
     failed: dict[int, str] = field(default_factory=dict)

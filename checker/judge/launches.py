@@ -1,4 +1,4 @@
-"""Which kernels a function has launched, and how often: each of those that it is for, once; and what a GPU takes."""
+"""Launches of kernels by a function, each of which it must launch once; and the compiler's jobs for a GPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the access log says of a launch: inputs changed, races, results never written."""
+"""Findings from a launch's access log: inputs changed, races, results never written."""
 
 from __future__ import annotations
 

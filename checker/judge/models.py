@@ -1,4 +1,4 @@
-"""What kernels with each misconception would write, compared with what was seen."""
+"""Outputs of kernels with each misconception, compared with those of a submission."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from checker.judge.wrong import Wrong
 
 
 class Models:
-    """What kernels with each misconception would write, computed once, and compared with what was seen."""
+    """Outputs of kernels with each misconception, computed once, and compared with a submission's."""
 
     def __init__(self, puzzle: Puzzle, items: list[Wrong]):
         self.puzzle = puzzle

@@ -1,4 +1,4 @@
-"""What wrong values have in common, when no misconception explains them: a type, or sizes at which they come."""
+"""Patterns of wrong values that no misconception explains: a type, or the sizes at which they come."""
 
 from __future__ import annotations
 

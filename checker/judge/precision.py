@@ -1,4 +1,4 @@
-"""What is lost whatever the values: what a few small inputs forgive, thousands of keys do not."""
+"""Losses of precision, which a few small inputs forgive, and thousands of keys do not."""
 
 from __future__ import annotations
 

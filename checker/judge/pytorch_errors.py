@@ -1,4 +1,4 @@
-"""What PyTorch says of a wrong program, by name; and what the sandbox says of one that goes its own ways."""
+"""PyTorch's errors for wrong programs, by name; and the sandbox's, for forbidden operations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the sandbox is asked for: a launch of each case, how much it may do, and in which of two passes it runs."""
+"""Requests to the sandbox: a launch of each case, its limit of work, and which of two passes runs it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far off a right kernel is where tl.dot multiplies fp32 in TF32, as a GPU's does: information, and no verdict."""
+"""Errors of a right kernel where tl.dot multiplies fp32 in TF32, as a GPU's does: information, no verdict."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What helps a learner along: hints, progress, the solution after success, the stub again, a check on every save."""
+"""Help for a learner: hints, progress, the solution after success, the stub again, a check on every save."""

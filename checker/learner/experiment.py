@@ -29,7 +29,7 @@ MOST_WORK = 500_000 * OPERATION  # that it may do: about ten seconds of computin
 
 @dataclass(frozen=True, eq=False)
 class Ran:
-    """What one launch left behind. `ran["y_ptr"]` is the array that was passed as `y_ptr`, afterwards."""
+    """The results of one launch. `ran["y_ptr"]` is the array that was passed as `y_ptr`, afterwards."""
 
     kernel: str
     arrays: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""From a puzzle's ID to the verdict on its file: what every command that checks has in common."""
+"""Shared steps of every command that checks: from a puzzle's ID to the verdict on its file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a learner has reached: one small text file, which terminal and notebook share.
+"""A learner's progress: one small text file, which terminal and notebook share.
 
 Whoever changes it holds a lock, reads it, and replaces it whole; so nothing is lost between two processes, and
 whoever only reads needs no lock.
@@ -46,7 +46,7 @@ _LINE = re.compile(
 
 @dataclass(frozen=True)
 class Entry:
-    """What was reached in one puzzle."""
+    """The progress in one puzzle."""
 
     solved: bool = False
     when: str = ""  # it was first accepted, to the minute
@@ -79,7 +79,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Progress:
-    """What was reached in every puzzle. A puzzle that is not mentioned was not begun."""
+    """The progress in every puzzle. A puzzle that is not mentioned was not begun."""
 
     entries: Mapping[str, Entry] = field(default_factory=dict)
 

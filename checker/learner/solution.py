@@ -15,7 +15,7 @@ from checker.report.words import typed
 
 @dataclass(frozen=True)
 class Page:
-    """What to show: the solution and its walk-through if `open`, and the sentences that end it in any case."""
+    """The solution and its walk-through if `open`, and the sentences that end the page in any case."""
 
     open: bool
     code: str

@@ -26,7 +26,7 @@ NEXT = "Next:"
 
 @dataclass(frozen=True)
 class Row:
-    """What was reached in one puzzle, in words."""
+    """The progress in one puzzle, in words."""
 
     id: str
     title: str

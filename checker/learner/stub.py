@@ -46,7 +46,7 @@ class Changed(Misuse):
 
 @dataclass(frozen=True)
 class Reset:
-    """What a file holds, and what it will hold."""
+    """A file's content, before and after."""
 
     path: Path
     before: bytes | None  # None: there is no such file

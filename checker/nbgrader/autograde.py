@@ -1,4 +1,4 @@
-"""What nbgrader loads in place of its steps that read and execute a student's notebook: the judge.
+"""The judge, which nbgrader loads in place of its steps that read and execute a student's notebook.
 
 The file that was handed in is read as text, and a clean notebook is made of it. The judge writes score and report into
 the output of its graded cell. From there on, everything is nbgrader's.

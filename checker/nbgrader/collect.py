@@ -1,4 +1,4 @@
-"""What nbgrader loads to collect: from its exchange with care, and from what Canvas or Moodle exports.
+"""Collectors for nbgrader: from its exchange with care, and from exports of Canvas or Moodle.
 
 All that is collected is students': folders, names, links, archives. None may stop the collecting of the others, lead to
 what nobody has handed in, or be taken for somebody else's.

@@ -1,4 +1,4 @@
-"""What nbgrader loads to write feedback, and to release it through its exchange.
+"""Writers of feedback for nbgrader, and its release through nbgrader's exchange.
 
 nbgrader writes 0 points where nobody has given any yet. Its pages begin with the lesson, and load MathJax from
 elsewhere. It stops for all at the first folder that lacks a file. And where a student looks for feedback, it seeks what

@@ -21,7 +21,7 @@ GRADED, NEEDS_GRADING, NOT_HANDED_IN = "graded", "needs grading", "not handed in
 
 @dataclass(frozen=True)
 class Column:
-    """Where the grades of an assignment are."""
+    """A column with an assignment's grades."""
 
     assignment: str
     heading: str

@@ -21,7 +21,7 @@ CONFIGURATION, OWN = "nbgrader_config.py", "own_config.py"
 
 @dataclass
 class Made:
-    """What `make` did, in the words of its report."""
+    """The changes of `make`, in the words of its report."""
 
     written: list[Path] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)

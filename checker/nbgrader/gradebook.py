@@ -1,4 +1,4 @@
-"""What nbgrader loads to export grades: its own columns, and a status that tells a 0 from no score at all."""
+"""An export of grades for nbgrader: its own columns, and a status that tells a 0 from no score at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Canvas and Moodle export of their gradebooks, and take back: which columns and lines mean what.
+"""Gradebooks that Canvas and Moodle export, and take back: the meaning of their columns and lines.
 
 **Canvas**: *Grades → Export*, as its own source writes and reads it (`lib/gradebook_exporter.rb`,
 `lib/gradebook_importer.rb`). `Student` (or `LastName`, `FirstName`), `ID`, `SIS User ID`, `SIS Login ID`, in some
@@ -40,7 +40,7 @@ def letters(text: str) -> str:
 
 
 class Platform(ABC):
-    """How a learning platform exports its gradebook."""
+    """A learning platform's gradebook format."""
 
     name: ClassVar[str]
     delimiters: ClassVar[str]

@@ -1,4 +1,4 @@
-"""What nbgrader loads to make the students' notebook of a source notebook, and to keep rubrics out of it."""
+"""A maker of the students' notebook for nbgrader, from a source notebook, without rubrics."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ BY_HAND = "Something in it is graded by hand"
 
 @dataclass
 class Round:
-    """What came of a round, by student."""
+    """The results of a round, by student."""
 
     graded: dict[str, float] = field(default_factory=dict)  # score
     possible: float = 0.0
@@ -125,7 +125,7 @@ def _judged(desk: Desk, crew: Crew, tell: Tell, made: Round) -> Iterator[tuple[s
 
 @dataclass
 class _Known:
-    """What an earlier round was made of, by student."""
+    """The state after an earlier round, by student."""
 
     graded: dict[str, str] = field(default_factory=dict)  # the conditions: points, and what students are told
     shown: dict[str, str] = field(default_factory=dict)  # what stands on the page of feedback

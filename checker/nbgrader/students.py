@@ -1,4 +1,4 @@
-"""Who is in nbgrader's gradebook, without nbgrader, which takes two seconds to import; and who may be."""
+"""Students in nbgrader's gradebook, without nbgrader, which takes two seconds to import; and odd names."""
 
 from __future__ import annotations
 

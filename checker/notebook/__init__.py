@@ -1,4 +1,4 @@
-"""What a notebook calls: `check`, `run`, `step`, `trace`, `hint`, `predict`, `progress` and the others.
+"""Functions for notebooks: `check`, `run`, `step`, `trace`, `hint`, `predict`, `progress` and the others.
 
 The notebook's own process is never trusted: it hands over the text of the cells that were run, and that
 text walks the same road as a file does, in another process.

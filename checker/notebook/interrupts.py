@@ -1,4 +1,4 @@
-"""What a notebook shows when one of our calls is interrupted: a word, and not our code as it was at that moment."""
+"""A short message in a notebook if one of our calls is interrupted, in place of a traceback of our code."""
 
 from __future__ import annotations
 

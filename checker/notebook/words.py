@@ -1,4 +1,4 @@
-"""What is typed at a terminal, as a notebook says it: as a call that its cells have imported."""
+"""Commands as a notebook names them: as calls that its cells have imported."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What leaves this repository: built files, the students' archive, the wheel, Gradescope's autograder, the site."""
+"""Products of this repository: built files, the students' archive, the wheel, Gradescope's autograder, the site."""

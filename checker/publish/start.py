@@ -1,4 +1,4 @@
-"""Where to begin: the table of puzzles, for the README and for the notebook that JupyterLab opens first."""
+"""The table of puzzles, for the README and for the notebook that JupyterLab opens first."""
 
 from __future__ import annotations
 

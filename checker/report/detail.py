@@ -1,4 +1,4 @@
-"""How much of a verdict a student is told: a verdict with less in it, of which every report is a function as before."""
+"""Levels of detail for students: a verdict with less in it, of which every report is a function as before."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class Prose(Text):
 
 
 class Commands:
-    """What can be typed, side by side as far as there is room; no command is broken."""
+    """Commands side by side, as far as there is room; no command is broken."""
 
     def __init__(self, *typed: str) -> None:
         self.typed = typed

@@ -1,4 +1,4 @@
-"""What a report says, in the language that is spoken: a verdict stays in English, and is translated as it is shown."""
+"""Translations of reports: a verdict stays in English, and is translated as it is shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where untrusted code runs.
+"""A sandbox for untrusted code.
 
 A `Host` says where: in processes next to the checker's, in a cage (`cage/`), or, without Triton's binary (`standin`),
 `alone` in one process, or `here`, in the checker's own. Its servers have imported Triton and fork *runners* for each

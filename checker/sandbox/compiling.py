@@ -55,7 +55,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Compiled:
-    """What came of a job. What is not known is None."""
+    """The result of a job. Unknown values are None."""
 
     job: Job  # if a part of what was asked did not compile, that part; if it has fewer stages, with these
     error: KernelError | None

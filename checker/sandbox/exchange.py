@@ -20,7 +20,7 @@ _CHUNK = 1 << 20
 
 
 class Ending(str, Enum):
-    """How a runner ended."""
+    """The end of a runner."""
 
     FINISHED = "finished"
     EXITED = "exited"  # left without having answered everything

@@ -1,4 +1,4 @@
-"""Where untrusted code runs, and the servers there: processes that have imported Triton, and fork for each request.
+"""Servers for untrusted code: processes that have imported Triton, and fork for each request.
 
 A server sees nothing of a submission. What it forks reads the request, runs it under limits and ends, so no process
 ever serves two. Importing Triton takes longer than a check: a host that keeps its servers pays for it once.

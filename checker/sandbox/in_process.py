@@ -38,7 +38,7 @@ alive: Callable[[int, int, str], object] = _nobody
 
 
 class InProcess:
-    """What stands in for a `Sandbox`, with nothing to enter or to leave."""
+    """A substitute for a `Sandbox`, with nothing to enter or to leave."""
 
     def __init__(self, limits: Limits):
         self.limits = limits
@@ -98,14 +98,14 @@ def passed(
 
 @dataclass
 class _Progress:
-    """What launches are about, in the order in which they run, and how many are done."""
+    """The subjects of launches, in the order in which they run, and how many are done."""
 
     about: Sequence[str]
     done: int = 0
 
 
 class _Answers(io.BytesIO):
-    """What is answered, launch by launch."""
+    """A buffer of answers; it reports each."""
 
     def __init__(self, told: _Progress):
         super().__init__()
@@ -124,7 +124,7 @@ class _Flooded(Exception):
 
 
 class _Output(io.TextIOBase):
-    """What is printed, as bytes, up to a limit."""
+    """Printed text, as bytes, up to a limit."""
 
     def __init__(self, sink: BinaryIO, most: int, answers: BinaryIO):
         self.sink, self.left, self.answers = sink, most, answers

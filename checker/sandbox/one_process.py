@@ -31,7 +31,7 @@ if TYPE_CHECKING:  # needs NumPy
 
 
 class OneProcess:
-    """What stands in for a `Sandbox`. Use as a context manager: the process is started first, and imports meanwhile."""
+    """A substitute for a `Sandbox`. Use as a context manager: the process starts first, and imports meanwhile."""
 
     def __init__(self, limits: Limits):
         self.limits = limits

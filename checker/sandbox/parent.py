@@ -30,7 +30,7 @@ Linked = tuple[str, Iterable[str]]  # another program, and its kernels, which th
 
 @dataclass(frozen=True)
 class Limits:
-    """What a check may use. Wall clocks and pipes are watched by the parent; the rest binds each runner.
+    """The limits of a check. Wall clocks and pipes are watched by the parent; the rest binds each runner.
 
     What ends a submission is the work that it does, see `inside.work`, and `patience`: so many seconds of CPU time in
     which nothing was counted. `wall_seconds` and `cpu_seconds` are far more than that work takes: a runner that comes
@@ -78,7 +78,7 @@ _SHELLS = {
 
 @dataclass(frozen=True)
 class PassResult:
-    """What came of one pass: results by launch number, as far as its runner got, and how it ended."""
+    """The results of one pass by launch number, as far as its runner got, and how it ended."""
 
     asked: list[int]
     results: dict[int, LaunchResult]

@@ -1,4 +1,4 @@
-"""How a process of the checker's own is started, and how it is ended with all that came of it."""
+"""Processes of the checker's own: their start, and their end together with all their children."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class Caged(Started):
 
 
 class Sleep:
-    """How long all that came of a process has done nothing, and was not kept from it by others, since it began.
+    """Idle time of a process and its children since the start, without the time they waited for a CPU.
 
     Only those count that have started no others: who has, waits for them.
     """

@@ -1,1 +1,1 @@
-"""From a file, a notebook or cells to the kernels of a puzzle, as text: nothing is ever executed."""
+"""A puzzle's kernels as text, from a file, a notebook or cells: nothing is ever executed."""

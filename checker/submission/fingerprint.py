@@ -1,4 +1,4 @@
-"""What a program is known by: its kernels, helpers and constants, whatever is written around them.
+"""The identity of a program: its kernels, helpers and constants, whatever is written around them.
 
 Comments, docstrings, blank lines, spaces, Markdown and experiments do not count: whoever hands in the same program with
 other comments is asked the same, and no comment can be tried out until the cases are easy.

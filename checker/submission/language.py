@@ -1,4 +1,4 @@
-"""What a program is written in, and what its text must have for that."""
+"""The language of a program, and the text that it needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a submission has at its top level: imports, functions, literal constants. Read as syntax, never executed."""
+"""The top level of a submission: imports, functions, literal constants. Read as syntax, never executed."""
 
 from __future__ import annotations
 

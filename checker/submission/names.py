@@ -1,4 +1,4 @@
-"""What the names in a kernel stand for, and which of them are taken; what PyTorch's names share with it."""
+"""Meanings of the names in a kernel, and which of them are taken; the part that PyTorch's names share."""
 
 from __future__ import annotations
 

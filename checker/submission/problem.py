@@ -1,4 +1,4 @@
-"""What is wrong with the text of a submission: one shape for all of it, whoever finds it."""
+"""Problems in the text of a submission: one class for all of them, whoever finds them."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class Submission:
-    """What a student handed in: a name to call it by, and its code."""
+    """The code that a student handed in, and a name to call it by."""
 
     name: str
     chunks: tuple[Chunk, ...]

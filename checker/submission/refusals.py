@@ -1,4 +1,4 @@
-"""What is said of that which is not on the allow-list: what it is, and what to write instead.
+"""Sentences on names that are not on the allow-list: the reason, and a replacement.
 
 Two kinds. *Not taken*: this course does without it, whether Triton has it or not. *Does not compile*: the
 interpreter, which is Python, would run it, but no GPU ever will; a test compiles an example of each.

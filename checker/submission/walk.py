@@ -18,7 +18,7 @@ MOST_PROBLEMS = 200  # a report shows three; whoever writes for more wants to ke
 
 
 class Walk(ABC):
-    """What the lints of both languages share. A subclass has a method `_visit_NODE` for what it looks at closely."""
+    """The lint's part for both languages. A subclass has a method `_visit_NODE` for each node to look at."""
 
     problem: ClassVar[Problems]  # what is said of that which is refused
     leaves: ClassVar[tuple[type[ast.AST], ...]]  # allowed, and without parts of their own

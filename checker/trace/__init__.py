@@ -1,1 +1,1 @@
-"""What a kernel does to memory, as pictures: made of the accesses that the sandbox has recorded."""
+"""Pictures of a kernel's memory accesses, made of the sandbox's records."""

@@ -27,7 +27,7 @@ SHARES = 20  # of wrong elements: so many are told apart
 
 @dataclass(frozen=True)
 class _Map:
-    """Where a matrix is drawn: its rows and columns, and those of a tile."""
+    """A matrix in the drawing: its rows and columns, and those of a tile."""
 
     shape: tuple[int, int]
     blocks: tuple[int, int]

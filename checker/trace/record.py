@@ -1,4 +1,4 @@
-"""From the log of a launch to what is drawn of it."""
+"""The data of a picture, from a launch's log."""
 
 from __future__ import annotations
 

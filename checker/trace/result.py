@@ -1,4 +1,4 @@
-"""What was seen of a kernel, as data. The summary and the picture are functions of it.
+"""Observations on a kernel, as data. The summary and the picture are functions of it.
 
 Positions count along the axis that a tensor's tiles lie along: columns of a row, or queries and keys, there one
 head after the other. Tiles count from 0.
@@ -102,7 +102,7 @@ class Pairs:
 
 @dataclass(frozen=True, eq=False)
 class Reads:
-    """How often each element of a tensor was loaded, shape (rows, columns); heads stand one below the other."""
+    """The loads of each element of a tensor, shape (rows, columns); heads are one below the other."""
 
     tensor: str
     counts: npt.NDArray[np.int64]
@@ -128,7 +128,7 @@ class Recorded:
 
 @dataclass(frozen=True)
 class Wrongness:
-    """Where an output is wrong, and how large the blocks are that it was computed in."""
+    """The wrong elements of an output, and the size of the blocks that it was computed in."""
 
     kernel: str
     title: str  # of the finding, as the explanation is

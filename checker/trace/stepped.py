@@ -1,4 +1,4 @@
-"""Which launches are stepped through: run once more in the sandbox, in which every line is recorded."""
+"""Launches to step through: run once more in the sandbox, which records every line."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MOST_PROGRAMS = 8  # of a launch that are recorded: the one that is asked for, a
 
 @dataclass(frozen=True)
 class Asked:
-    """What is to be shown."""
+    """The launch and program to show."""
 
     program: int | None = None  # of the grid, counted along x first; None: the one that the finding is about
     size: str = ""  # words of a launch's name; none: the launch of the finding, or else the pictured one

@@ -1,4 +1,4 @@
-"""Which program touches what, over time: solid where it is loaded, hatched where it is stored."""
+"""Tiles that each program touches, over time: solid where it loads, hatched where it stores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a trace says in words: for a terminal, however narrow, and in place of the picture where there is none."""
+"""Words for a trace: for a terminal, however narrow, and in place of the picture where there is none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the capstone's file defines: its imports, functions, classes and constants are executed, and nothing else."""
+"""Definitions of the capstone's file: its imports, functions, classes and constants are executed, nothing else."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def __getattr__(name: str) -> Any:
 
 
 class _Missing:
-    """What a notebook gets in place of a kernel that cannot be had, so that the cells below can run."""
+    """A substitute for a missing kernel in a notebook, so that the cells below can run."""
 
     def __init__(self, problem: str):
         self.problem = problem

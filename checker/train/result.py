@@ -1,4 +1,4 @@
-"""What a training gave, as data; the JSON, the lines at the end, and the page to show to friends.
+"""Results of a training, as data; the JSON, the lines at the end, and the page to show to friends.
 
 The page is Markdown: what was built, in the learner's own numbers.
 """
@@ -22,7 +22,7 @@ OWN, SDPA = "your own kernels", "SDPA"
 
 @dataclass(frozen=True)
 class Curve:
-    """How training went with one attention."""
+    """The losses of a training with one attention."""
 
     name: str
     losses: tuple[float, ...]  # of each step; nats a character
@@ -35,7 +35,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Speeds:
-    """How fast the same model trains with each attention that was timed."""
+    """The speed of the same model with each attention that was timed."""
 
     context: int  # characters of a sequence
     tokens: Mapping[str, float]  # per second, by attention

@@ -1,4 +1,4 @@
-"""How large a model is trained, on how much text and for how long, on each device."""
+"""Sizes of the model, its text and its training time, on each device."""
 
 from __future__ import annotations
 

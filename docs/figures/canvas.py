@@ -1,4 +1,4 @@
-"""What the figures share: colours for light and dark, a board of cells, and SVG that follows the reader's theme.
+"""Shared parts of the figures: colours for light and dark, a board of cells, SVG that follows the reader's theme.
 
 Grey levels, hatches, markers and words carry the meaning; colour only repeats it.
 """

@@ -1,4 +1,4 @@
-"""How heads lie in memory, for the capstone."""
+"""Heads in memory, for the capstone."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ SOLVED, WRONG = (named(name).text.partition("@triton.jit")[2] for name in ("p1_n
 
 
 class Page:
-    """What a page keeps, and the worker that it asks."""
+    """A page's state, and the worker that it asks."""
 
     def __init__(self, worker: subprocess.Popen[str]):
         self.worker = worker

@@ -1,4 +1,4 @@
-"""What stands in a page's editor goes into a file or a notebook, and comes back from there."""
+"""Text in a page's editor is saved to a file or a notebook, and comes back from there."""
 
 from __future__ import annotations
 

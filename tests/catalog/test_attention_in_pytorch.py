@@ -1,4 +1,4 @@
-"""What a2 expects is what PyTorch's own operations give, and what it allows leaves no room for whole matrices."""
+"""The expected values of a2 are those of PyTorch's own operations; its budget has no room for whole matrices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a4 expects is what PyTorch differentiates, and what it allows leaves no room for whole matrices."""
+"""The expected values of a4 are PyTorch's gradients; its budget has no room for whole matrices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the cases cover is a function of their sizes alone, and the same for every key."""
+"""The coverage of the cases is a function of their sizes alone, and the same for every key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a report asks before it gives its hint: a question for every misconception, and not the answer."""
+"""The question that a report asks before its hint: one for every misconception, and not the answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of a launch that a GPU gets wrong, by what came of it with other settings."""
+"""Findings on launches that a GPU gets wrong, by their results with other settings."""
 
 from __future__ import annotations
 

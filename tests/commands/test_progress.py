@@ -1,4 +1,4 @@
-"""How far a long command is, where there is no terminal: lines, and few of them."""
+"""Progress of a long command without a terminal: lines, and few of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many programs fit on one core, beside CUDA's occupancy calculator and AMD's rules."""
+"""Programs that fit on one core, against CUDA's occupancy calculator and AMD's rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is read from the compiler's texts, in each of the forms that versions of Triton give them."""
+"""Facts read from the compiler's texts, in each of the forms that versions of Triton give them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tests of grading share: a course, a class that has handed in, and the command that grades it."""
+"""Fixtures for grading: a course, a class that has handed in, and the command that grades it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which submissions are shown side by side: renamed copies are, and kernels that were written apart are not."""
+"""Similar submissions: renamed copies are shown, and kernels that were written apart are not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a kernel first differs from the solution: in numbers that are true, proven where it can be, and never style."""
+"""The first difference of a kernel from the solution: in true numbers, proven where it can be, and never style."""
 
 from __future__ import annotations
 

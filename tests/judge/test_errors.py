@@ -1,4 +1,4 @@
-"""What a kernel raised, by name or in Triton's own words."""
+"""A kernel's errors, by name or in Triton's own words."""
 
 from __future__ import annotations
 

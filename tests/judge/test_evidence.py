@@ -1,4 +1,4 @@
-"""Where a line of a submission stands."""
+"""The place of a submission's line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a PyTorch program holds and computes against its bounds."""
+"""Memory and work of a PyTorch program against its bounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of a kernel, of all that was seen of it: one thing at a time, and what is basic first."""
+"""The choice among the observations on a kernel: one thing at a time, and basic things first."""
 
 from __future__ import annotations
 

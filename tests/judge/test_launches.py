@@ -1,4 +1,4 @@
-"""Which kernels a function has launched, on made-up evidence."""
+"""Kernels that a function has launched, on made-up evidence."""
 
 from __future__ import annotations
 

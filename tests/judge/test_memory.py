@@ -1,4 +1,4 @@
-"""What the log says of memory: inputs changed, races, elements that nobody wrote."""
+"""Findings from the access log: inputs changed, races, elements that nobody wrote."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of a launch that was ended because it did too much."""
+"""Findings on launches that were ended because they did too much."""
 
 from __future__ import annotations
 

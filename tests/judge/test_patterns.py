@@ -1,4 +1,4 @@
-"""What wrong values have in common: a type that they were rounded to, or the sizes at which they come."""
+"""Patterns of wrong values: a type that they were rounded to, or the sizes at which they come."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a classic mistake costs: what it breaks, and traffic, which counts once the results are right."""
+"""The points that a classic mistake costs, and traffic, which counts once the results are right."""
 
 from __future__ import annotations
 

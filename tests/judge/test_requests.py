@@ -1,4 +1,4 @@
-"""What a launch may move and do, and how launches are shared out between two processes."""
+"""Limits on a launch's traffic and work, and how two processes share the launches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What TF32 costs a right kernel is measured and said, and only where it costs anything."""
+"""TF32's error in a right kernel is measured and said, and only where there is one."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ SLICES = 50  # each takes a minute and a half on sixteen cores
 
 @dataclass(frozen=True)
 class Fate:
-    """What became of a mutant."""
+    """The fate of a mutant."""
 
     mutant: Mutant
     accepted: bool
@@ -39,7 +39,7 @@ class Fate:
 
 @dataclass
 class GateResult:
-    """What became of the mutants of one puzzle."""
+    """The fates of one puzzle's mutants."""
 
     puzzle: str
     all: int  # mutants there are

@@ -1,4 +1,4 @@
-"""Whether a mutant differs from the solution, asked of random launches far beyond the judge's own cases.
+"""Differences of a mutant from the solution, in random launches far beyond the judge's own cases.
 
 The judge's cases, its budgets and its findings have no part in it: what a mutant writes is held against the reference,
 what it loads, stores and multiplies against what the solution does in the same launch.

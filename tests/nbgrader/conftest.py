@@ -29,7 +29,7 @@ Notebook = dict[str, Any]
 
 @dataclass
 class Done:
-    """How an nbgrader command ended, and what it said."""
+    """The exit and output of an nbgrader command."""
 
     status: int
     said: str

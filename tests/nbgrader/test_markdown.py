@@ -1,4 +1,4 @@
-"""What a student writes, as nbgrader's own pages show it: no more than words and formulas, whatever is tried."""
+"""Students' Markdown on nbgrader's own pages: no more than words and formulas, whatever is tried."""
 
 from __future__ import annotations
 

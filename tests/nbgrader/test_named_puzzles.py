@@ -1,4 +1,4 @@
-"""Which puzzles a course has, and what was handed out before they had IDs, in nbgrader's own commands."""
+"""The puzzles that a course names, and files handed out before they had IDs, in nbgrader's own commands."""
 
 from __future__ import annotations
 

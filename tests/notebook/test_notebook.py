@@ -1,4 +1,4 @@
-"""What a notebook calls, in a real kernel: `check`, `run`, `trace`, `bench`; and what it makes of the cells so far."""
+"""A notebook's calls in a real kernel: `check`, `run`, `trace`, `bench`, with the cells so far."""
 
 from __future__ import annotations
 

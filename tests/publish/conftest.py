@@ -1,4 +1,4 @@
-"""What the tests of autograders share: a course. Those of the site and the wheel run where nothing can be graded."""
+"""A course for the tests of autograders. Those of the site and the wheel run where nothing can be graded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `.venv` is made of: what is pinned by hand is locked, with hashes, in the layer that needs it."""
+"""Versions in `.venv`: each that is pinned by hand is locked, with hashes, in the layer that needs it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the site takes from elsewhere: as it is pinned, or not at all, and then a sentence says so."""
+"""Files of the site from elsewhere: in the pinned version, or not at all, and then a sentence says so."""
 
 from __future__ import annotations
 

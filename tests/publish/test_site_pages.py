@@ -30,7 +30,7 @@ IN_PYTORCH = [rung for rung in ladder.LADDER if rung.pytorch]
 
 
 class Page(HTMLParser):
-    """What a page refers to, what it can be referred to by, the words that are read, and its formulas."""
+    """The links of a page, its anchors, its readable words and its formulas."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()

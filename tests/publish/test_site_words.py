@@ -1,4 +1,4 @@
-"""What the scripts of pages say: all of it can be said in another language, and nothing is said past the table."""
+"""Words in the scripts of pages: each can be translated, and each is in the table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much students are told: less at each step, and points never change."""
+"""Detail for students: less at each step, and points never change."""
 
 from __future__ import annotations
 

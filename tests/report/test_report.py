@@ -1,4 +1,4 @@
-"""What a person sees, and what a machine reads."""
+"""Reports for people, and for machines."""
 
 from __future__ import annotations
 

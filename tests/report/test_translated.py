@@ -1,4 +1,4 @@
-"""What is said in another language: a sentence is known by its English, whole or by its form."""
+"""Translated reports: a sentence is known by its English, whole or by its form."""
 
 from __future__ import annotations
 

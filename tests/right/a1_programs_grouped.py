@@ -1,4 +1,4 @@
-"""Which program has which tile is another order: eight tiles down before the next column, for the L2 cache."""
+"""Programs take the tiles in another order: eight tiles down before the next column, for the L2 cache."""
 
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-"""What lies past the end is undefined when it is loaded, and set to 0 afterwards."""
+"""Elements past the end are undefined when they are loaded, and set to 0 afterwards."""
 
 import triton
 import triton.language as tl

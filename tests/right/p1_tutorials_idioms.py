@@ -1,4 +1,4 @@
-"""What Triton's own tutorials do: `jit` imported by name, the pointer's element type, a helper with defaults, asserts."""
+"""Idioms of Triton's own tutorials: `jit` imported by name, the pointer's element type, a helper with defaults, asserts."""
 
 from triton import jit
 from triton import language as tl

@@ -1,4 +1,4 @@
-"""What the sandbox notes of arithmetic: sums in half, and products element by element."""
+"""Arithmetic in the sandbox's log: sums in half, and products element by element."""
 
 from __future__ import annotations
 

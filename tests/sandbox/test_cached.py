@@ -1,4 +1,4 @@
-"""What is remembered of types and operands is what Triton itself makes of them; what it refuses stays refused."""
+"""Cached results for types and operands are Triton's own; those that it refuses stay refused."""
 
 from __future__ import annotations
 

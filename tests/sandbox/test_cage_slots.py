@@ -1,4 +1,4 @@
-"""What a cage gets for itself: a user."""
+"""The user of a cage."""
 
 from __future__ import annotations
 

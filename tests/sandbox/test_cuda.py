@@ -1,4 +1,4 @@
-"""What lies on a GPU around argument tensors, with memory of NumPy in its place; and what is compiled for it."""
+"""Memory around argument tensors on a GPU, with NumPy's in its place; and the compiler's jobs for it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LAYOUTS = [
 
 
 class Memory:
-    """What `driver.Memory` does, in an array."""
+    """A substitute for `driver.Memory`, in an array."""
 
     def __init__(self, extent: int, dtype: Any):
         self.dtype = np.dtype(dtype)

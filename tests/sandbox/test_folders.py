@@ -1,4 +1,4 @@
-"""What a killed check leaves behind is cleared by the next one, and what a running one holds is not."""
+"""The next check removes the folders of a killed one, and leaves those of a running one."""
 
 from __future__ import annotations
 

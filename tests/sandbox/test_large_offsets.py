@@ -1,4 +1,4 @@
-"""What becomes of positions and sizes where tensors are large is noted where arithmetic is checked."""
+"""Losses in positions and sizes of large tensors are noted where arithmetic is checked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of a check with a Triton that is not as the checker knows it: a clear fault, or only a slower launch."""
+"""A Triton that the checker does not know is a clear fault, or only makes launches slower."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What whoever started a check may use is too little: that is said, and never taken for the submission's mistake."""
+"""Limits of the shell that are too low are reported, and never taken for the submission's mistake."""
 
 from __future__ import annotations
 

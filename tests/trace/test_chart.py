@@ -1,4 +1,4 @@
-"""What is drawn."""
+"""The drawing."""
 
 from __future__ import annotations
 

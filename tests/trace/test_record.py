@@ -1,4 +1,4 @@
-"""What a launch's log becomes: steps, spans, reads and traffic."""
+"""Data from a launch's log: steps, spans, reads and traffic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which launches are drawn, and of which kernels."""
+"""The launches that are drawn, and their kernels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is stepped through: which launch, which program, where it begins; and the page that shows it."""
+"""The launch and program to step through, its first step, and the page that shows it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which pairs of tiles a kernel visits, in which order, and which it skips."""
+"""Pairs of tiles that a kernel visits, in order, and those that it skips."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a trace says in words."""
+"""A trace in words."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ c.JupyterHub.services = [{{"name": "trial", "api_token": "{token}", "admin": Tru
 
 
 class Hub:
-    """What one who has a token may ask of the Hub and of users' servers."""
+    """The Hub and users' servers, as seen with one token."""
 
     def __init__(self, address: str, token: str):
         self.address, self.token = address, token

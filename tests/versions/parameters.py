@@ -1,4 +1,4 @@
-"""What Triton's names in the table of patches take, in each supported release: `python -m tests.versions.parameters`.
+"""Parameters of the Triton names in the table of patches, by release: `python -m tests.versions.parameters`.
 
 Adds the Triton that is installed here to `parameters.json`; `make versions` does so for each that it tries. The tests
 hold the table against that file, so a patch that would not fit another release is seen without installing any.

@@ -1,4 +1,4 @@
-"""What people use: PyTorch's implementations of the same work, each pinned by name, and the reference.
+"""Other implementations of the same work: PyTorch's, each pinned by name, and the reference.
 
 Attention's tensors have the shape (heads, N, d).
 """
@@ -33,7 +33,7 @@ SDPA = {"SDPA flash": SDPBackend.FLASH_ATTENTION, "SDPA cuDNN": SDPBackend.CUDNN
 
 @dataclass(frozen=True)
 class Work:
-    """What a puzzle's kernels compute, done by others."""
+    """The work of a puzzle's kernels, done by others."""
 
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What the child is asked, as it travels in JSON: launches as data."""
+"""Requests to the measuring process, in JSON: launches as data."""
 
 from __future__ import annotations
 

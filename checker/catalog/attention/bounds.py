@@ -1,4 +1,4 @@
-"""What a launch of tiles may cost: tiles that must be looked at, tl.dot, products by hand, the largest block."""
+"""Bounds on a launch of tiles: tiles to visit, tl.dot, products by hand, the largest block."""
 
 from __future__ import annotations
 

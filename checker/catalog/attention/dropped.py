@@ -1,4 +1,4 @@
-"""Which weights of attention dropout keeps, and what it multiplies them by: Z, drawn from each entry's position.
+"""The mask of dropout and its factor: Z, drawn from the position of each weight of attention.
 
 Entry (head, i, j) of P has the offset (head·n_q + i)·n_k + j. It is kept where `tl.rand(seed, offset) >= p`, and then
 times 1 / (1 - p): so the average of O over all masks is O without dropout (Srivastava et al. 2014).

@@ -1,4 +1,4 @@
-"""How heads and rows of attention lie in memory, and launches of tiles of them.
+"""Layouts of attention's heads and rows in memory, and launches of tiles of them.
 
 Q-shaped tensors have the shape (heads, n_q, D), K-shaped ones (heads, n_k, D), each kind with a head
 and a row stride of its own; l, m, LSE and delta have the shape (heads, n_q) and are contiguous.

@@ -1,4 +1,4 @@
-"""What all puzzles about attention have in common, whatever the kernel."""
+"""Fields that all puzzles about attention share, whatever the kernel."""
 
 from __future__ import annotations
 

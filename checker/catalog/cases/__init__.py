@@ -1,1 +1,1 @@
-"""How cases are chosen in any family: sizes by construction, and sizes around the numbers of a submission."""
+"""Choice of cases in any family: sizes by construction, and sizes around the numbers of a submission."""

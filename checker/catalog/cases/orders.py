@@ -1,4 +1,4 @@
-"""Which of a tile's sides is longer: every order and equality of them, each with every switch and in every precision.
+"""Orders of a tile's sides: each order and equality of them, with every switch and in every precision.
 
 A kernel may ask its constexprs and types anything, and the compiler drops what the answer does not need. So a form of a
 kernel that no launch has is a kernel that nobody has run.

@@ -1,4 +1,4 @@
-"""How vectors lie in memory, and launches on them: a program per block of BLOCK_SIZE elements."""
+"""Layouts of vectors in memory, and launches on them: a program per block of BLOCK_SIZE elements."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What puzzles about a product of matrices share, C = A Bᵀ."""
+"""Puzzles about a product of matrices, C = A Bᵀ."""

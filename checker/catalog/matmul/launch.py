@@ -1,4 +1,4 @@
-"""How the matrices of a product C = A Bᵀ lie in memory, and launches of tiles of it.
+"""Layouts of the matrices of a product C = A Bᵀ in memory, and launches of tiles of it.
 
 A has the shape (m, k), B (n, k) and C (m, n); each has a row stride of its own.
 """

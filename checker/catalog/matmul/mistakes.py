@@ -1,4 +1,4 @@
-"""What kernels with a wrong idea of a product of matrices would write, or move."""
+"""Outputs and traffic of kernels with a wrong idea of a product of matrices."""
 
 from __future__ import annotations
 

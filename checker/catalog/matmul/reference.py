@@ -1,4 +1,4 @@
-"""What a product of matrices should give, and what a launch of it may cost."""
+"""The right product of matrices, and the budget of a launch."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What the kernels have in common that read a matrix as a softmax does, and write sums of rows or the transpose."""
+"""Kernels that read a matrix as a softmax does, and write sums of rows or the transpose."""

@@ -1,4 +1,4 @@
-"""What may become of Q, K, V and dO that were drawn: numbers that a function may take for something else."""
+"""Variants of random Q, K, V and dO: numbers that a function may take for something else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked of a function that somebody has written with a signature of their own: a puzzle that no lesson has."""
+"""A puzzle without a lesson, for a function that somebody has written with a signature of their own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the rows of a softmax lie in memory, and its launches.
+"""Layouts of a softmax's rows in memory, and its launches.
 
 All kernels get `x_ptr` and `y_ptr`, shape (rows, n_cols), with a row stride each.
 """

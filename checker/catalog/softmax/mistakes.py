@@ -1,4 +1,4 @@
-"""What kernels with a wrong idea of the softmax would write: shared by all puzzles about it."""
+"""Outputs of kernels with a wrong idea of the softmax: shared by all puzzles about it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all puzzles about a row-wise softmax have in common, whatever the kernel."""
+"""Fields that all puzzles about a row-wise softmax share, whatever the kernel."""
 
 from __future__ import annotations
 

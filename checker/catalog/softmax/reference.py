@@ -1,4 +1,4 @@
-"""What a softmax should give, what it may move, and a law that it obeys."""
+"""The right softmax, its traffic budget, and a law that it obeys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What kernels write whose loop over a row takes other steps than blocks: some columns count twice, or not at all."""
+"""Outputs of kernels whose loop steps by something else than a block: columns count twice, or not at all."""
 
 from __future__ import annotations
 

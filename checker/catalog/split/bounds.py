@@ -1,4 +1,4 @@
-"""What splits and their merge may cost: traffic, products, the largest block."""
+"""Bounds on splits and their merge: traffic, products, the largest block."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ MERGE = kernel_of(
 
 @dataclass(frozen=True)
 class Cut:
-    """How many splits there are, and how many keys each has; the last ones have fewer, or none."""
+    """The number of splits, and of keys in each; the last ones have fewer, or none."""
 
     splits: int
     keys: int
@@ -35,7 +35,7 @@ class Cut:
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """What splits have stored: O, of shape (splits, heads, n_q, D), and LSE; and what the queries are."""
+    """Results that splits have stored: O, of shape (splits, heads, n_q, D), and LSE; and the queries."""
 
     o: Array
     lse: Array

@@ -1,4 +1,4 @@
-"""What kernels with a wrong idea of splits, or of their merge, would write."""
+"""Outputs of kernels with a wrong idea of splits, or of their merge."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of one piece of work, small enough for a class of ten thousand."""
+"""The facts on one piece of work, small enough for a class of ten thousand."""
 
 from __future__ import annotations
 

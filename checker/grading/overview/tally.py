@@ -1,4 +1,4 @@
-"""What a class did in one puzzle: counts, and a few pieces of work that show what they mean."""
+"""The results of a class in one puzzle: counts, and a few pieces of work as examples."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Which submissions have in common what few others have: for an instructor to look at, and no judgement."""
+"""Submissions that share passages which few others have: for an instructor to look at, and no judgement."""

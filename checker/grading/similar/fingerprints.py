@@ -1,4 +1,4 @@
-"""What is left of a kernel's text when names, layout, comments and the spelling of numbers do not count.
+"""A kernel's text without its names, layout, comments and the spelling of its numbers.
 
 Every run of GRAM tokens becomes a number, in which a name counts only by where it stands in the run. Of these numbers
 some are kept, those that winnowing picks (Schleimer, Wilkerson, Aiken 2003): two texts that have GRAM + WINDOW - 1

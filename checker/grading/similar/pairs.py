@@ -59,7 +59,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Found:
-    """What a class has for one puzzle."""
+    """The similar pairs of a class in one puzzle."""
 
     puzzle: str  # its ID
     pairs: tuple[Pair, ...]  # those with most in common, and at most MOST_PAIRS

@@ -1,4 +1,4 @@
-"""What each name of a kernel is: a pointer, an integer, a float, a truth value, a block size; a scalar or a block."""
+"""Kinds of a kernel's names: pointer, integer, float, truth value or block size; a scalar or a block."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class Replacement:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a node stands: in a field of its parent, or at one place of that."""
+    """The position of a node: a field of its parent, or an index in that."""
 
     parent: ast.AST
     field: str

@@ -1,4 +1,4 @@
-"""What a student is asked about a kernel, with the judge's own answer to it.
+"""Questions to a student about a kernel, with the judge's own answers.
 
 Lines of the kernel are changed until three of the changes make good questions. What the changed kernel does is found
 out as in grading, in the cage, with inputs drawn from the course's key: here nobody's code is run either.

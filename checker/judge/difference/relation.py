@@ -1,4 +1,4 @@
-"""How a value that differs relates to others: to the solution's, in all of a launch, and to what it is made of."""
+"""Relations of a wrong value: to the solution's, in all of a launch, and to the values that it is made of."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def _called(entered: list[Body], decided: _Decided) -> set[str]:
 
 @dataclass
 class _Decided:
-    """What is known whatever is launched: literals, constants of the submission, helper defaults, arithmetic on them.
+    """Values that no launch changes: literals, constants of the submission, helper defaults, arithmetic on them.
 
     What the kernel's own constexprs and types decide is not: the compiler makes another kernel for each of them, and
     what no launch has had compiled in has not been judged. A variable is known if all that is assigned to it is, and no

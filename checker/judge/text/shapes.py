@@ -1,4 +1,4 @@
-"""Which shapes of blocks meet in a line, read from the text: in the names of the kernel's constants."""
+"""Shapes of the blocks that meet in a line, read from the text: in the names of the kernel's constants."""
 
 from __future__ import annotations
 

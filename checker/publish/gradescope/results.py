@@ -34,7 +34,7 @@ _WAITS = (
 
 @dataclass(frozen=True)
 class Graded:
-    """What became of one puzzle."""
+    """The result of one puzzle."""
 
     puzzle: str  # its ID
     possible: int  # points

@@ -1,4 +1,4 @@
-"""What happens to a submission in Gradescope's container: `python -m checker.publish.gradescope.run /autograder`.
+"""Grading in Gradescope's container: `python -m checker.publish.gradescope.run /autograder`.
 
 Either everything that was handed in is judged, or there is no score at all: a part of one would look like a whole one.
 """

@@ -1,4 +1,4 @@
-"""What pages need besides themselves: the checker, Triton's Python files, Pyodide, the editor in one file, licences.
+"""Files that pages need: the checker, Triton's Python files, Pyodide, the editor in one file, licences.
 
 Nothing of others lies in this repository. npm's lock file pins Pyodide and the editor by hash, Pyodide's own lock file
 pins NumPy, and Triton's files are those of the wheel that is installed here.

@@ -1,4 +1,4 @@
-"""What an editor can complete behind `tl.`: what the lint takes, each with a line of help."""
+"""Completions for `tl.` in an editor: names that the lint takes, each with a line of help."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `pip` and `build` call to make this project: setuptools, and for a wheel what `stage` writes.
+"""The build backend for `pip` and `build`: setuptools, and for a wheel the files of `stage`.
 
 An editable install is setuptools' own, and so is the source distribution. PEP 517 says what each hook gets and gives.
 """

@@ -40,7 +40,7 @@ class NoCage(Exception):
 
 @dataclass(frozen=True)
 class Cage:
-    """Where a submission runs in grading. Use as a context manager, or `close` it."""
+    """A submission's cage in grading. Use as a context manager, or `close` it."""
 
     tier: str
     bwrap: str

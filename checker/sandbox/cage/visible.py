@@ -28,7 +28,7 @@ class TooMuchVisible(Exception):
 
 @dataclass(frozen=True)
 class View:
-    """What bubblewrap is told to show, and how Python finds itself in there."""
+    """Files that bubblewrap is told to show, and the path for Python in there."""
 
     arguments: list[str]
     executable: str

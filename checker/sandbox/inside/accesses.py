@@ -1,4 +1,4 @@
-"""What a kernel does to memory, and how large its blocks are: taken from Triton's interpreter, and noted here."""
+"""Accesses of a kernel to memory, and its block sizes: taken from Triton's interpreter, and noted here."""
 
 from __future__ import annotations
 

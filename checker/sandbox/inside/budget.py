@@ -1,4 +1,4 @@
-"""How much a submission does, counted: what does far more than enough is ended, however fast or busy the machine is.
+"""Counts of a submission's work: far more than enough is ended, however fast or busy the machine is.
 
 Work is told in elements: an operation takes about as long as OPERATION elements of one do. Of 405 launches of solutions
 nine in ten took 6 to 17 us of CPU time for so much. What nothing counts (a tuple, a number of a million digits) has a
@@ -22,7 +22,7 @@ class TooMuchWork(BaseException):
 
 
 class _Work:
-    """What the launch in progress may still do, and where its loops are."""
+    """The work that the launch in progress has left, and its loops."""
 
     def __init__(self) -> None:
         self.left = UNLIMITED  # until the next look

@@ -1,4 +1,4 @@
-"""What Triton's interpreter works out again at each operation, although it depends on types only: remembered.
+"""Caches for results of Triton's interpreter that depend on types only.
 
 That is half of the time of a large launch. A type is known by its name, which says shape and element; nothing of a
 value, of a kernel or of a launch is kept. Each function below takes Triton's own, and gives what takes its place.

@@ -1,4 +1,4 @@
-"""What a kernel promises the compiler, checked: a GPU believes it, and stores in wrong places if it is false.
+"""Checks of hints to the compiler: a GPU believes them, and stores in wrong places if they are false.
 
 The meaning is the compiler's (`AxisInfo.h`), of each axis by itself: `max_contiguous` and `max_constancy` speak of
 groups of so many elements, counted from the first; `multiple_of` of the first element of each group of consecutive

@@ -1,4 +1,4 @@
-"""Which parts of a submission were entered: bodies of functions, `if`, `else`, loops, and what follows a return.
+"""Parts of a submission that were entered: bodies of functions, `if`, `else`, loops, and code after a return.
 
 Both sides number the bodies alike, because both read the same text: the sandbox marks them before it loads the kernels,
 and the judge asks which of them no launch has entered.

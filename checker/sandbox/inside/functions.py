@@ -28,7 +28,7 @@ from checker.sandbox.protocol.steps import Value
 
 
 class Answer(NamedTuple):
-    """What came of one call."""
+    """The result of one call."""
 
     dense: list[bytes]  # values of each tensor afterwards
     log: bytes
@@ -38,7 +38,7 @@ class Answer(NamedTuple):
 
 
 class WrongResult(Exception):
-    """What the function returned is not what was asked for: a sentence."""
+    """The function returned something else than was asked for: a sentence."""
 
 
 def serve(header: dict[str, Any], buffers: list[memoryview], number: int, device: Any) -> None:

@@ -32,7 +32,7 @@ class OutsideMemory(Exception):
 
 
 class Launcher:
-    """What stands for a kernel: `kernel[grid](…)` launches it."""
+    """A substitute for a kernel: `kernel[grid](…)` launches it."""
 
     types: tuple[torch.dtype, ...] = (torch.float32, torch.float16, torch.bfloat16)
 

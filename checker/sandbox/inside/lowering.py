@@ -1,4 +1,4 @@
-"""What a runner of the compiler does with a submission: from its text, kernel by kernel, down to assembler text."""
+"""Compilation of a submission in a runner: from its text, kernel by kernel, down to assembler text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names that are given values from outside while a launch runs: what would come of a kernel if they were right."""
+"""Values from outside for names of a kernel while it runs: they show its results if these names were right."""
 
 from __future__ import annotations
 

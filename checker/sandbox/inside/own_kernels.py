@@ -31,7 +31,7 @@ _LOSSES = {IN_DOT, IN_SUM, IN_LOOP}  # of digits, that are told: what is added u
 
 
 class State:
-    """What the launches of a call share."""
+    """State that the launches of a call share."""
 
     def __init__(self) -> None:
         self.namespace: dict[str, Any] = {}  # the file's

@@ -34,7 +34,7 @@ from checker.sandbox.protocol.supported import UnknownTriton, instead_of
 
 @dataclass(frozen=True)
 class Patch:
-    """What becomes of a name: from what stands there, `make` makes what takes its place."""
+    """A change of a name: `make` makes the new object from the one that is there."""
 
     make: Callable[[Any], Any]
     like: Callable[..., Any] | None  # takes as many arguments as Triton's own must; None: it is not called

@@ -1,4 +1,4 @@
-"""What a process in a cage finds out about itself: run inside, once, before the cage is believed in."""
+"""A test that a process in a cage makes of itself: run inside, once, before the cage is trusted."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from checker.sandbox.protocol.records import OPERATION
 
 
 class _Running:
-    """What is put in Triton's place needs to know this."""
+    """The state of the launch, for the code in Triton's place."""
 
     def __init__(self) -> None:
         self.memory: Memory | None = None  # None: no launch is in progress

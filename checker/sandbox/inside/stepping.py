@@ -25,7 +25,7 @@ _TYPES = {"float16": "fp16", "float32": "fp32"}  # as Triton calls them; integer
 
 
 class _Seen(NamedTuple):
-    """What the log does not say of an access."""
+    """Facts on an access that the log lacks."""
 
     record: int
     mask: npt.NDArray[np.bool_] | None  # None: all lanes are active

@@ -1,1 +1,1 @@
-"""What both sides of the wall share: frames, record codes, results, and the random numbers of `tl.rand`."""
+"""Code for both sides of the wall: frames, record codes, results, and the random numbers of `tl.rand`."""

@@ -1,4 +1,4 @@
-"""What programs run on, behind the wall."""
+"""Devices that programs run on."""
 
 from __future__ import annotations
 

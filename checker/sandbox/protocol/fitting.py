@@ -1,4 +1,4 @@
-"""How a kernel is launched where a core has little: fewer stages of its loops' pipeline, and shorter tiles.
+"""Launch parameters for cores with little memory: fewer stages of loops' pipelines, and shorter tiles.
 
 A launch chooses both, and not the kernel, so a right kernel must not be refused for them. Figures: p7's products in
 fp16 with D = 128 and 64 by 64 tiles ask for 105 KB with Triton's own three stages, for 73 KB with two; without tensor

@@ -1,4 +1,4 @@
-"""Which functions of a whole file are kernels, as both sides of the wall count them."""
+"""Kernels among the functions of a whole file, as both sides of the wall count them."""
 
 from __future__ import annotations
 

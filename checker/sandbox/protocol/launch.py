@@ -61,7 +61,7 @@ class TensorArgument:
 
 @dataclass(frozen=True)
 class Form:
-    """What Triton compiles a launch as: types of its parameters, its constants, and integers known to divide well."""
+    """The specialisation that Triton compiles: types of parameters, constants, and integers known to divide well."""
 
     signature: dict[str, str]  # Triton's type of each parameter
     constexprs: dict[str, int | float | bool]

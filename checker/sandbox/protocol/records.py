@@ -37,7 +37,7 @@ FILLS = (0.0, 6e4)  # what undefined masked lanes hold in the repetitions; the s
 
 
 class Record(NamedTuple):
-    """What happened once: its fields, in this order, are what crosses the wall."""
+    """One event: its fields, in this order, are sent by the sandbox."""
 
     kind: int
     tensor: int = 0  # position among the launch's tensors

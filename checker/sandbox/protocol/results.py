@@ -1,4 +1,4 @@
-"""What a runner sent back, believed only after shape, type and length have been checked."""
+"""Results of a runner, believed only after shape, type and length have been checked."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Refusal:
 
 @dataclass(frozen=True)
 class KernelError:
-    """What the kernel raised."""
+    """The error that the kernel raised."""
 
     type: str
     message: str
@@ -144,7 +144,7 @@ class AccessLog:
 
 @dataclass(frozen=True)
 class Launched:
-    """How a PyTorch program has launched a kernel."""
+    """The launch of a kernel by a PyTorch program."""
 
     kernel: int  # which one of those that are linked to it
     line: int
@@ -154,7 +154,7 @@ class Launched:
 
 @dataclass(frozen=True)
 class LaunchResult:
-    """What came of one launch: tensors afterwards, the log, and how it ended."""
+    """The result of one launch: tensors afterwards, the log, and how it ended."""
 
     tensors: dict[str, npt.NDArray[Any]]
     filled: list[dict[str, npt.NDArray[Any]]]  # the same with other values in undefined masked lanes
@@ -172,7 +172,7 @@ class LaunchResult:
 
 @dataclass
 class Answers:
-    """What one runner answered: results by launch number, as far as it got."""
+    """The answers of one runner: results by launch number, as far as it got."""
 
     results: dict[int, LaunchResult]
     loading: KernelError | None = None  # what kept the kernels from being loaded

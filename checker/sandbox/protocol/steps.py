@@ -29,7 +29,7 @@ class MalformedSteps(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Value:
-    """What a name held: a number, a block, a tensor, or something that has no numbers."""
+    """The value of a name: a number, a block, a tensor, or something that has no numbers."""
 
     type: str  # as Triton, or PyTorch, calls it
     shape: tuple[int, ...]

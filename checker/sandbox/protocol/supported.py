@@ -1,4 +1,4 @@
-"""Which versions of Triton the checker was tried with, and what to do with another one."""
+"""Versions of Triton that the checker was tried with, and the advice for others."""
 
 from __future__ import annotations
 

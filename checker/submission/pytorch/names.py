@@ -1,4 +1,4 @@
-"""What the names in a PyTorch function stand for, and which of them are taken."""
+"""Meanings of the names in a PyTorch function, and which of them are taken."""
 
 from __future__ import annotations
 

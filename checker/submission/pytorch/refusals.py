@@ -1,4 +1,4 @@
-"""What is said of that which is not on PyTorch's allow-list: what it is, and what to write instead."""
+"""Sentences on names that are not on PyTorch's allow-list: the reason, and a replacement."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ Outputs = Mapping[str, Array]
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """What the three kernels are launched with: all tensors by parameter; O, LSE and delta are right."""
+    """Tensors that the three kernels are launched with, by parameter; O, LSE and delta are right."""
 
     shape: Shape
     scale: float

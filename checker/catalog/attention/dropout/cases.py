@@ -21,7 +21,7 @@ SEEDS = 2**63  # they are below that
 
 @dataclass(frozen=True)
 class Dropout:
-    """What a launch gets for dropout: p, which fp32 can hold, and a seed."""
+    """Arguments for dropout: p, which fp32 can hold, and a seed."""
 
     p: float
     seed: int

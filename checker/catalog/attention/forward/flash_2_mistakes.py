@@ -108,7 +108,7 @@ def tile_softmax(s: Array, _: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Visit:
-    """What is at hand when a tile is visited, each with a last axis of 1. P is relative to the tile's own maximum."""
+    """Values at the visit of a tile, each with a last axis of 1. P is relative to the tile's own maximum."""
 
     l: Array  # before the visit
     new_l: Array  # after it

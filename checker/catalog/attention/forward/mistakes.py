@@ -1,4 +1,4 @@
-"""What kernels with a wrong idea of attention's scores, keys or heads would write; models that others build on."""
+"""Outputs of kernels with a wrong idea of attention's scores, keys or heads; models for other modules."""
 
 from __future__ import annotations
 

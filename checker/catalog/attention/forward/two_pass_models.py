@@ -1,4 +1,4 @@
-"""What kernels that go over K twice would write, with wrong ideas of a pass."""
+"""Outputs of kernels that read K twice, with wrong ideas of a pass."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from checker.course.verdict import Traffic
 
 @dataclass(frozen=True, eq=False)
 class Tile:
-    """What pass 2 has at a tile of keys; all but the scores with a last axis of 1."""
+    """Values of pass 2 at a tile of keys; all but the scores with a last axis of 1."""
 
     s: Array
     m: Array  # what pass 1 found

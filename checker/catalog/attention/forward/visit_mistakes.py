@@ -1,4 +1,4 @@
-"""What a forward kernel moves although its results are right: tiles that are hidden, and O back and forth."""
+"""Needless traffic of forward kernels with right results: hidden tiles, and O stored and loaded again."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ BOTH_PASSES = 4  # times a kernel's own bound: what its inputs, which are kernel
 
 
 class Layout(Enum):
-    """How a tensor (batch, heads, n, d) lies in memory."""
+    """The layout of a tensor (batch, heads, n, d) in memory."""
 
     DENSE = "dense"
     SIDE_BY_SIDE = "heads side by side"  # cut from (batch, n, heads, d)

@@ -1,4 +1,4 @@
-"""What wrong ideas of a function of autograd give: the kernels are right, and get or leave something else."""
+"""Results of wrong functions of autograd around right kernels: they pass on, or keep, something else."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BLOCKS = (16, 32, 64, 128)  # queries or keys of a tile that a function may choo
 
 @dataclass(frozen=True)
 class Idea:
-    """What a function does otherwise. Arrays have the shape (heads of all sequences, rows, d)."""
+    """A wrong step of a function. Arrays have the shape (heads of all sequences, rows, d)."""
 
     reads: Mapping[str, Callable[[Case, str], Array | None]] = field(
         default_factory=dict

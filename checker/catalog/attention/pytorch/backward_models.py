@@ -1,4 +1,4 @@
-"""What functions in PyTorch return with wrong ideas of the backward pass that kernels do not have, or have in parts.
+"""Results of PyTorch functions with wrong ideas of the backward pass that kernels lack, or have in part.
 
 A call makes all three gradients, where each kernel of the family makes some.
 """

@@ -1,4 +1,4 @@
-"""What functions in PyTorch would return, or take, with wrong ideas that no kernel of the family can have."""
+"""Results and memory of PyTorch functions with wrong ideas that no kernel of the family can have."""
 
 from __future__ import annotations
 

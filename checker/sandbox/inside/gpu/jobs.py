@@ -1,4 +1,4 @@
-"""What a GPU's launches are compiled as: in the form that Triton gives a launch, side by side, kept on disk."""
+"""Compiler jobs for a GPU's launches: in the form that Triton gives a launch, in parallel, kept on disk."""
 
 from __future__ import annotations
 
