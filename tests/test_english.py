@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.english import HOUSE, RULES, found, lesson, sentences, without_a_verb
+from tests.english import HOUSE, RULES, found, lesson, sentences, with_a_clause
 
 OLD = """One sweep fewer. | Mend this, then check again. | It adds in each turn. | in turns, in one process
 a key behind the end of the row | one key less | it belongs into the loop | Which share of K is read?
@@ -50,5 +50,11 @@ def test_of_a_module_only_its_sentences_are_looked_at() -> None:
 
 def test_a_function_begins_with_a_verb_and_a_property_need_not() -> None:
     source = 'def a() -> None:\n    """What is so."""\n\n@property\ndef b() -> None:\n    """What is so."""\n'
-    assert list(without_a_verb(source)) == [(2, "What")]
-    assert not list(without_a_verb(source.replace("What", "Return what")))
+    assert list(with_a_clause(source)) == [(2, "What", "a verb")]
+    assert not list(with_a_clause(source.replace("What", "Return what")))
+
+
+def test_a_module_and_a_class_begin_with_a_noun() -> None:
+    source = '"""From a to b."""\n\nclass A:\n    """How it is."""\n'
+    assert list(with_a_clause(source)) == [(1, "From", "a noun"), (4, "How", "a noun")]
+    assert not list(with_a_clause(source.replace("From a", "A way").replace("How it is", "A thing")))

@@ -35,7 +35,7 @@ Place = Callable[[int], tuple[int | None, int]]  # a line of the text → (cell,
 
 @dataclass(frozen=True)
 class _Number:
-    """What a size may be compared with, and how it is written."""
+    """A number that a size may be compared with, and its spelling."""
 
     value: int | float
     text: str
