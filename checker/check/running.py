@@ -55,7 +55,7 @@ def run_in(
     asked: tuple[str, list[str], list[Launch], list[Pass]],
     linked: Sequence[Linked],
 ) -> SandboxResult:
-    """Run what is asked; kernels of other programs are linked to PyTorch alone, which has no other sandbox."""
+    """Run the launches; kernels of other programs are linked to PyTorch alone, which has no other sandbox."""
     if not linked:
         return sandbox.run(*asked)
     assert isinstance(sandbox, Sandbox)

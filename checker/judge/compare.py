@@ -22,7 +22,7 @@ def wrong_elements(actual: Array, expected: Expected) -> npt.NDArray[np.bool_]:
 
 
 def agrees(prediction: Array, actual: Array, expected: Expected, rows: bool = False) -> npt.NDArray[np.bool_]:
-    """Elements in which a misconception's outputs are those of the kernel, NaN for NaN.
+    """Return the elements in which a misconception's outputs equal the kernel's, NaN for NaN.
 
     Looser than the reference's tolerance, because the order of operations inside a wrong kernel is not known. But
     never so loose that the right value would do as well: a prediction must lie nearer to what was seen than that does.

@@ -142,7 +142,7 @@ def _stages(job: Job) -> str:
 
 
 def _form(job: Job, timed: Job) -> str:
-    """Return what is otherwise than in the form that is timed, in words."""
+    """Return the differences from the timed form, in words."""
     types = dict.fromkeys(t.strip("*") for p, t in job.signature.items() if t != timed.signature[p] and t[0] == "*")
     said = [f"{' and '.join(types)} inputs"] if types else []
     said += [f"{name}={value}" for name, value in job.constexprs.items() if value != timed.constexprs[name]]

@@ -1,4 +1,4 @@
-"""A picture of which elements are wrong, small enough for a report."""
+"""A picture of the wrong elements, small enough for a report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One factor by which an output is off in every case, and what it is: ln 2, the scale, one over a size."""
+"""One factor between an output and the right one in every case, by name: ln 2, the scale, one over a size."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _fit(items: list[Wrong], name: str, factors: list[float]) -> bool:
 
 
 def _ratios(item: Wrong, name: str) -> Array:
-    """Return what was written, over what is right, where that is well above the rounding."""
+    """Return the ratios of written to right values, where these are well above the rounding."""
     right, wrote = item.expected[name], item.outputs[name].astype(np.float64)
     with np.errstate(all="ignore"):
         ratios: Array = wrote / right.values

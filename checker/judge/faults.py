@@ -43,7 +43,7 @@ class Fault:
 
     @property
     def figures(self) -> tuple[str, str]:
-        """How often each element was moved, and how often is enough, over all launches, as the table has it."""
+        """Moves of each element, and the budget, over all launches, as in the table."""
         t = self.total
         done, most = (t.loads, t.most_loads) if self.kind == LOAD else (t.stores, t.most_stores)
         return times(done, t.elements), times(most, t.elements)

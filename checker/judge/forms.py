@@ -54,7 +54,7 @@ def shortened(blocks: Mapping[str, int], target: str, multiplies: bool) -> dict[
 
 
 def fitting(tunings: Iterable[Tuning], target: str, shared: int, multiplies: bool) -> tuple[Tuning, ...]:
-    """Launches to be tried on a target with so many bytes of shared memory: these, and their like for a small one."""
+    """Return the launches to try on a target with n bytes of shared memory: these, and variants for a small one."""
     tried = [
         replace(one, blocks=shortened(one.blocks, target, multiplies), num_stages=stages)
         for one in tunings
@@ -121,7 +121,7 @@ def job_of(kernel: Kernel, case: Case, target: str) -> Job:
 
 
 def as_launched(kernel: Kernel, case: Case, target: str) -> Job:
-    """This very launch: integers that are 1 are constants, and multiples of 16 are those that are."""
+    """Return the form of this launch: integers that are 1 are constants, and multiples of 16 are marked."""
     return _job(kernel, launch_of(case).form(), target)
 
 
@@ -147,7 +147,7 @@ def _simpler(first: Job, job: Job) -> Iterator[Job]:
 
 
 def _with_ones(first: Job, integers: Sequence[str]) -> Job:
-    """Return the same form where these are 1, of which Triton makes constants."""
+    """Return the form with 1 for these parameters, which Triton makes constants."""
     return replace(
         first,
         signature={name: CONSTEXPR if name in integers else kind for name, kind in first.signature.items()},

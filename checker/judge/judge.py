@@ -58,7 +58,7 @@ def judge(
 
 
 def _joined(earlier: list[Finding], new: list[Finding], kernel: str) -> list[Finding]:
-    """Findings of several kernels: what has been said of an earlier one by name is not explained again."""
+    """Return the findings of several kernels: a name of an earlier kernel is not explained again."""
     joined = list(earlier)
     for finding in new:
         same = next((n for n, f in enumerate(joined) if f.id == finding.id and finding.named), None)
@@ -97,7 +97,7 @@ def properties(puzzle: Puzzle, cases: list[Case], made: Judgement) -> tuple[Prop
 
 
 def _lost(puzzle: Puzzle, cases: list[Case], made: Judgement) -> set[str]:
-    """Properties that are lost by themselves: a case has failed that asks for nothing else.
+    """Return the properties that are lost by themselves: a case that asks for nothing else has failed.
 
     Where they are asked for as well, a failure tells nothing of other properties, as long as these have passed
     anywhere: if no mask ends with the row, rows that do not fill their blocks are lost, and half precision is not.
@@ -109,7 +109,7 @@ def _lost(puzzle: Puzzle, cases: list[Case], made: Judgement) -> set[str]:
 
 
 def in_order_of_cases(findings: list[Finding]) -> list[Finding]:
-    """Findings on the sandbox first, then as the catalog orders its cases: what is basic before what is special.
+    """Return findings on the sandbox first, then in the order of the catalog's cases: basic before special ones.
 
     Traffic comes last: first make it right, then make it fast.
     """

@@ -1,4 +1,4 @@
-"""Judge one kernel: collect what was seen case by case, explain it, and choose what is said."""
+"""Judgement of one kernel: observations case by case, their explanations, and the choice of findings."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def judge_kernel(
 
 
 def _observe(puzzle: Puzzle, evidence: list[Evidence], where: Locator, code: Text) -> Observed:
-    """Return what was seen in each case."""
+    """Return the observations in each case."""
     observed = Observed()
     for one in evidence:
         case = one.case
@@ -108,7 +108,7 @@ def _observe(puzzle: Puzzle, evidence: list[Evidence], where: Locator, code: Tex
 
 
 def _wrong_with(puzzle: Puzzle, one: Evidence, where: Locator, code: Text, observed: Observed) -> str:
-    """Return what is wrong with a launch that ran to its end, in a few words; nothing if it is right."""
+    """Return the fault of a launch that ran to its end, in a few words; nothing if it is right."""
     assert one.result is not None
     notes: list[Note] = memory_notes(one, where) or _differing_runs(one, where)
     if notes := notes or list(kept_in_half(puzzle, one, where)):
@@ -164,7 +164,7 @@ def _seen(finding: Finding, *kinds: str) -> tuple[set[str], Finding]:
 
 
 def _worth_a_diagnosis(observed: Observed, evidence: list[Evidence]) -> set[int]:
-    """Of the cases in which something was seen to be wrong, those that are worth a diagnosis.
+    """Return the failed cases that are worth a diagnosis.
 
     With a single column, say, most mistakes look alike, and a launch in huge tensors trips over every mistake in an
     address. They are heard only if there is nothing wrong with any other.
@@ -180,7 +180,7 @@ def _worth_a_diagnosis(observed: Observed, evidence: list[Evidence]) -> set[int]
 def _on_values(
     puzzle: Puzzle, observed: Observed, wrong: list[Wrong], heard: set[int], evidence: list[Evidence], where: Locator
 ) -> list[Note]:
-    """Notes on wrong values, and on digits that were lost."""
+    """Return notes on wrong values, and on lost digits."""
     failed = [one.case for one in evidence if one.case.id in observed.failed]
     right = [one.case for one in evidence if one.case.id not in observed.failed]
     notes = name_wrong(puzzle, wrong, failed, right, where)
@@ -214,7 +214,7 @@ def _with_reason(finding: Finding, cases: Mapping[int, Case]) -> Finding:
 
 
 def _broken_invariants(puzzle: Puzzle, evidence: Evidence, where: Locator) -> Iterator[Note]:
-    """Laws that right outputs obey, and these do not."""
+    """Yield notes on laws that right outputs obey, and these do not."""
     assert evidence.result is not None
     for invariant in puzzle.invariants:
         broken = np.flatnonzero(invariant.broken(evidence.case, evidence.result.tensors))
@@ -233,7 +233,7 @@ def _broken_invariants(puzzle: Puzzle, evidence: Evidence, where: Locator) -> It
 
 
 def _differing_runs(evidence: Evidence, where: Locator) -> list[Note]:
-    """The second run has the same inputs and another order of programs: every bit must be the same."""
+    """Return notes on outputs that depend on the order of programs: every bit must be the same in both runs."""
     if len(evidence.results) < 2:
         return []
     first, second = evidence.results

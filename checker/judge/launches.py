@@ -62,7 +62,7 @@ def _idle_programs(puzzle: Puzzle, evidence: Evidence, where: Locator) -> Iterat
 
 
 def kept_in_half(puzzle: Puzzle, evidence: Evidence, where: Locator) -> Iterator[Note]:
-    """Yield what a function keeps in half precision although nothing else of it is rounded so."""
+    """Yield the tensors that a function keeps in half precision although it rounds no others so."""
     assert evidence.result is not None
     for one in evidence.result.launched:
         for idea in ideas(puzzle.misconceptions, InHalf):

@@ -31,7 +31,7 @@ _HALF_HINT = (
 
 
 def located(items: list[Wrong], failed: list[Case], right: list[Case], where: Locator) -> Note:
-    """No misconception fits: say which elements are wrong, in the most telling case.
+    """Return findings on the wrong elements of the most telling case, if no misconception fits.
 
     That is the first case, which is the plainest; unless most of it is wrong, and only a part of a case whose rows are
     of different kinds. An output that is wrong everywhere in all cases comes first: that is true of each.

@@ -33,7 +33,7 @@ WRITTEN_TWICE = "written-twice"
 
 
 def memory_notes(evidence: Evidence, where: Locator) -> list[Note]:
-    """Observations on a launch that ran to its end, apart from its values."""
+    """Return observations on a launch that ran to its end, apart from its values."""
     case, result = evidence.case, evidence.result
     assert result is not None
     if result.outside is not None:

@@ -1,6 +1,6 @@
-"""Name a mistake: find the misconceptions whose signs explain what was seen.
+"""Names of mistakes: the misconceptions whose signs explain the observations.
 
-The one that explains most is named first. If it leaves something unexplained, that is looked at again: two mistakes in
+The misconception that explains most is named first. Observations that it leaves are explained anew: two mistakes in
 one kernel get two names.
 """
 
@@ -27,7 +27,7 @@ class Idea(Generic[S]):
     signs: Sequence[S]
 
     def finding(self, status: Status, where: Where, examples: tuple[str, ...] = ()) -> Finding:
-        """Return what is said of a kernel that has this idea."""
+        """Return the finding on a kernel that has this idea."""
         m = self.misconception
         return Finding(m.id, status, m.title, m.explanation, m.hint, where, examples, question=m.question)
 

@@ -20,7 +20,7 @@ def overworked(result: LaunchResult) -> bool:
 
 
 def overwork_finding(puzzle: Puzzle, case: Case, error: KernelError, where: Locator) -> Finding:
-    """Return what is said if nothing else says why it did too much. The error's message is how often its line's loop
+    """Return the finding if no other one explains the excess of work. The error's message is how often its line's loop
     ran.
     """
     programs = len(case.programs) or math.prod(case.grid)

@@ -54,7 +54,7 @@ def _loss(case: Case, line: int, way: int, times: int, where: Locator) -> Loss:
 
 
 def most_telling(notes: Sequence[Note]) -> list[Note]:
-    """Of several, those that say what went wrong: what is summed in half, say, is also computed with, and stored."""
+    """Return the causes among several losses: a sum in half, say, is also computed with, and stored."""
     kept = list(notes)
     for later in (ON_THE_WAY, IN_STORE):
         informative = [note for note in kept if not (isinstance(note, Loss) and note.way == later)]

@@ -13,7 +13,7 @@ from checker.course.puzzle import Expected, Puzzle
 
 @contextmanager
 def expected_ahead(puzzle: Puzzle, cases: Iterable[Case]) -> Iterator[Puzzle]:
-    """The same puzzle, which begins at once to compute what these cases should give."""
+    """Yield the puzzle with the expected values of these cases, whose computation begins at once."""
     with ThreadPoolExecutor(1) as pool:
         begun = {case: pool.submit(puzzle.expected, case) for case in cases}
 

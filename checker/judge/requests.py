@@ -30,7 +30,7 @@ def runs_of(case: Case, puzzle: Puzzle) -> int:
 
 
 def launch_of(case: Case, puzzle: Puzzle | None = None) -> Launch:
-    """Return the case as the sandbox is told of it: data without roles, names or expectations.
+    """Return the case for the sandbox: data without roles, names or expectations.
 
     It may move and do MANY_TIMES as much as the programs that run need by the rules of its `puzzle`, and never less
     than A_FEW and A_LITTLE.

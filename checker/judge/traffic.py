@@ -52,7 +52,7 @@ def total(puzzle: Puzzle, evidence: Iterable[Evidence]) -> tuple[Traffic, ...]:
 
 
 def remarks(puzzle: Puzzle, evidence: Iterable[Evidence]) -> tuple[str, ...]:
-    """Return what is worth saying of a kernel that is right: remarks that hold in all cases."""
+    """Return the remarks on a right kernel that hold in all cases."""
     ran = [(e.case, {t.tensor: t for t in moved(puzzle, e.case, e.result)}) for e in evidence if e.result is not None]
     return tuple(r.text for r in puzzle.remarks if ran and all(r.seen(case, counts) for case, counts in ran))
 

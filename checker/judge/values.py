@@ -1,8 +1,7 @@
 """Outputs that differ from the reference: by the name of the idea that explains them, or else by where they are.
 
 A misconception explains a case when its model gives just what the kernel did, and the right answer would have been
-something else. What nothing explains is located, but only if there is no name at all: the report says one thing at a
-time.
+something else. A case without an explanation is located only if there is no name: the report says one thing at a time.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """A sandbox for untrusted code.
 
 A `Host` says where: in processes next to the checker's, in a cage (`cage/`), or, without Triton's binary (`standin`),
-`alone` in one process, or `here`, in the checker's own. Its servers have imported Triton and fork *runners* for each
-request; what these send comes back through an `Exchange`, as bytes, and is believed only after `protocol/` has checked
-its form.
-`inside/` and `protocol/` are all that a cage shows of the checker. Nothing in this room imports another one, so nothing
-the judge knows can be found from inside.
+in `one_process`, or `in_process`, the checker's own. Its servers have imported Triton and fork *runners* for each
+request; their answers come back through an `Exchange`, as bytes, and are believed only after `protocol/` has checked
+their form.
+`inside/` and `protocol/` are all that a cage shows of the checker. This package imports no other one, so nothing
+that the judge knows can be found from inside.
 
 What stops which attack. Names are of files in `tests/hostile`, which all fail without the lint as well; those that
 begin with test_ are of tests in `tests/sandbox`. The first two are the wall in practice, with the cage it is the wall

@@ -1,4 +1,4 @@
-"""One request to a server of the sandbox, and what the runners that it forks send back, within limits."""
+"""One request to a server of the sandbox, and the answers of the runners that it forks, within limits."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ class Exchange:
         return self.runners
 
     def _noted(self, message: dict[str, Any]) -> bool:
-        """Note what the server has told. False if it was the last of this request."""
+        """Note a message of the server. False if it was the last of this request."""
         if "runner" in message:
             one = self.runners[message["runner"]]
             one.code, one.cpu_seconds = message["code"], message["cpu_seconds"]

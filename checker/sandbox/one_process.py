@@ -1,8 +1,8 @@
-"""A sandbox that is one process: what is left of it where Triton has no binary, such as macOS and Windows.
+"""A sandbox of one process, for systems on which Triton has no binary, such as macOS and Windows.
 
-The process runs the kernels as `here` does, with Triton's Python files alone, and is killed when its time limit is
-reached. Nothing else limits it but the work that is counted, and nothing keeps it from the rest of the machine: so, as
-with `here`, no points are given.
+The process runs the kernels as `in_process` does, with Triton's Python files alone, and is killed at its time limit.
+Nothing else limits it but the work that is counted, and nothing keeps it from the rest of the machine. So no points
+are given, as with `in_process`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The trusted side of the sandbox: what is asked of it, what it gives back, and how much it may use.
+"""The trusted side of the sandbox: its requests, its results, and its limits.
 
 The server is started before anything slow is imported here, so that both import at the same time.
 """
@@ -105,7 +105,7 @@ class SandboxResult:
 
 
 class Sandbox:
-    """A server that is importing Triton, and what is asked of it. Use as a context manager."""
+    """A server that is importing Triton, and its requests. Use as a context manager."""
 
     def __init__(self, limits: Limits, device: Device = Device.INTERPRETER, host: Host | None = None):
         self.limits, self.device, self.host = limits, device, host or Host()
@@ -168,7 +168,7 @@ def insist_on(wanted: Mapping[str, int]) -> None:
 
 
 def not_done(limits: Limits) -> TooBusy:
-    """Return what is said of a machine that did not get to the end of what a submission may do."""
+    """Return the sentence on a machine that did not finish the work that a submission may do."""
     return TooBusy(
         f"What your code may do takes seconds, but here it was not done after {limits.wall_seconds:g} s, or "
         f"{limits.cpu_seconds} s of computing."

@@ -24,7 +24,7 @@ class SandboxFailed(RuntimeError):
 
 
 class TooLittle(SandboxFailed):
-    """Whoever started us may use too little of something, so nothing can be said of the submission: a sentence."""
+    """The limits of this process are too low to judge the submission: a sentence."""
 
 
 def environment(folder: str) -> dict[str, str]:

@@ -21,7 +21,7 @@ from checker.submission.walk import MOST_PROBLEMS, Walk
 
 
 def lint(program: Program) -> list[Problem]:
-    """Return what is not taken in all kernels and helpers, in the order of their lines: one a line, each once."""
+    """Return the problems of all kernels and helpers, in the order of their lines: one a line, each once."""
     every: list[Problem] = []
     kind: type[Walk] = PyTorchLint if program.pytorch else KernelLint
     if program.language.launches:

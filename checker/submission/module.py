@@ -37,7 +37,7 @@ class Module:
 
     @cached_property
     def imports(self) -> dict[str, str]:
-        """What each imported name stands for: {"tl": "triton.language", "jit": "triton.jit"}."""
+        """The full name of each imported one: {"tl": "triton.language", "jit": "triton.jit"}."""
         names: dict[str, str] = {}
         for statement in self.statements:
             if isinstance(statement, ast.Import):

@@ -40,10 +40,10 @@ class Names(ABC):
 
     @abstractmethod
     def value(self, name: str) -> Problem | None:
-        """Return what is wrong with a name that stands alone, where a value is wanted."""
+        """Return the problem of a name that is used as a value."""
 
     def function(self, name: str) -> Problem | None:
-        """Return what is wrong with calling a name, or with combining with it."""
+        """Return the problem of calling a name, or of combining with it."""
         if name in self.locals:
             return not_taken(f"calls of a variable, such as `{name}`", "Call a function by its own name.", "call")
         if name in self.callers:
@@ -82,7 +82,7 @@ class KernelNames(Names):
         super().__init__(function, program, (node.id for node in names if isinstance(node.ctx, ast.Store)))
 
     def value(self, name: str) -> Problem | None:
-        """Return what is wrong with a name that stands alone, where a value is wanted."""
+        """Return the problem of a name that is used as a value."""
         if name in self.locals or name in self.builtins:
             return None
         if name in self.language:
@@ -105,9 +105,7 @@ class KernelNames(Names):
         return Problem("unknown-name", sentence, self.what_was_meant(name), compiles=False)
 
     def dotted(self, words: list[str]) -> Problem | None:
-        """Return what is wrong with `words[0].words[1]…`, if that is a name of a module and not an attribute of a
-        value.
-        """
+        """Return the problem of `words[0].words[1]…`, if that is a name of a module and not an attribute of a value."""
         owner, last = words[0], words[-1]
         if owner == "tl":
             known = _TL | ATOMICS if self.program.atomics else _TL
@@ -141,7 +139,7 @@ class KernelNames(Names):
 
 
 def attribute(name: str, owner: str | None) -> Problem | None:
-    """Return what is wrong with an attribute of a value; `owner`: the value's name, if it has one."""
+    """Return the problem of an attribute of a value; `owner`: the value's name, if it has one."""
     if name in ATTRIBUTES:
         return None
     if name in refusals.PYTORCH:

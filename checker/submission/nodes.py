@@ -36,7 +36,7 @@ def is_index(node: ast.expr) -> bool:
 
 
 def called(function: ast.expr) -> str:
-    """Return what is called, as far as rules speak of it: `name`, `owner.name`, or `.name` of something longer.
+    """Return the called name, as the rules have it: `name`, `owner.name`, or `.name` of something longer.
 
     Not `ast.unparse`, whose work would grow with what stands before each of many dots.
     """

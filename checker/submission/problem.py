@@ -16,7 +16,7 @@ KEEP = (
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is not accepted: what it is, what to do instead, and where."""
+    """One problem of a submission, with the remedy and the place."""
 
     id: str
     sentence: str
@@ -42,13 +42,11 @@ class Problems(Page):
         return Problem(id, words.title, words.hint or KEEP, self.uncompilable.isdisjoint({id, key}))
 
     def by_word(self, keys: Mapping[str, str]) -> dict[str, Problem]:
-        """Return what is said of each of some words, from the words of each key, with blanks between them."""
+        """Return the sentence on each word, from keys that are words with blanks between them."""
         return {word: self(key) for key, words in keys.items() for word in words.split()}
 
     def of_form(self, name: str) -> Problem:
-        """Return what is said of a form of syntax under its name in `ast`, such as IsNot; at least that it has no
-        place.
-        """
+        """Return the sentence on a form of syntax by its name in `ast`, such as IsNot; or that it has no place."""
         words = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", self.alike.get(name, name)).lower()
         keys = (f"syntax/{words}", f"not-a-kernel/{words}")
         return next((self(key) for key in keys if key in self.words), self("syntax/misplaced", word=name))

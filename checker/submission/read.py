@@ -70,7 +70,7 @@ class Submission:
 
     @property
     def sha256(self) -> str:
-        """What this text is known by."""
+        """The hash of this text."""
         return hashlib.sha256(self.text.encode("utf-8", "surrogatepass")).hexdigest()
 
     def place(self, line: int) -> tuple[int | None, int]:
@@ -80,7 +80,7 @@ class Submission:
 
     @cached_property
     def _before(self) -> list[int]:
-        """How many lines of `text` stand before each chunk."""
+        """Return the number of lines of `text` before each chunk."""
         lengths = (chunk.text.count("\n") + 1 for chunk in self.chunks)
         return list(accumulate(lengths, initial=0))[:-1]
 

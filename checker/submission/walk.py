@@ -31,7 +31,7 @@ class Walk(ABC):
         self.found = found
 
     def look(self) -> None:
-        """Add to `found` what is not taken in the function."""
+        """Add the function's problems to `found`."""
         self._header()
         for position, statement in enumerate(self.function.body):
             if position > 0 or ast.get_docstring(self.function, clean=False) is None:

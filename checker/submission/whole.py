@@ -57,7 +57,7 @@ class Whole:
 
     @cached_property
     def given(self) -> frozenset[str]:
-        """What it is called with."""
+        """The arguments of the call."""
         return frozenset(n.id for n in ast.walk(ast.parse(f"f({self.call})")) if isinstance(n, ast.Name)) - {"f"}
 
     @property
@@ -86,7 +86,7 @@ class Whole:
 
     @cached_property
     def refusals(self) -> dict[int, str]:
-        """What an author refuses, by each line of an assert or a raise."""
+        """The conditions that an author refuses, by the line of an assert or a raise."""
         found: dict[int, str] = {}
         for node in ast.walk(self.module):
             static = isinstance(node, ast.Expr) and ast.unparse(node).startswith(("tl.static_assert", "static_assert"))
@@ -124,7 +124,7 @@ class Whole:
 
     @cached_property
     def _constants(self) -> dict[str, ast.expr]:
-        """What names at the top of the file stand for."""
+        """The values of names at the top of the file."""
         every = (node for node in self.module.body if isinstance(node, ast.Assign))
         return {t.id: node.value for node in every for t in node.targets if isinstance(t, ast.Name)}
 
@@ -180,7 +180,7 @@ def whole(submission: Submission, claims: Claims) -> Whole:
 
 
 def _tests(module: ast.Module, function: str) -> list[ast.stmt]:
-    """Return the statements at the top that call what launches a kernel, and those that need what came of it."""
+    """Return the top-level statements that call a launching function, and those that need its results."""
     launching, defines = _launching(module), (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
     found: list[ast.stmt] = []
     lost: set[str] = set()

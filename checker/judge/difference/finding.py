@@ -20,7 +20,7 @@ GENERIC = frozenset({"wrong-values", "not-a-number"})  # findings that say where
 
 
 def to_tell(seen: Compared, cure: str) -> Difference | None:
-    """Return the difference to tell: of the name that cures, else the first one; if nothing differs, what is stored."""
+    """Return the difference to report: the name that cures, else the first one; else the stored value."""
     if cure:
         return next(one for one in (*seen.informative, *seen.every) if one.kind in NAMED and one.name == cure)
     if seen.informative:
@@ -110,7 +110,7 @@ def _contradicted(finding: Finding, seen: Compared, where: Locator) -> bool:
 
 
 def _place(seen: Compared, one: Difference) -> str:
-    """Return the place in the solution, as questions are about it; of masks and whole numbers what comes of them."""
+    """Return the place in the solution, for a question; for masks and whole numbers, a value computed from them."""
     if one.kind is Kind.EXACT:
         one = next((other for other in seen.every if other.kind is not Kind.EXACT), one)
     if one.kind in (*NAMED, Kind.LEFT):

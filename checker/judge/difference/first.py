@@ -39,7 +39,7 @@ _USUAL = {other: name for name, others in _ALSO_CALLED.items() for other in othe
 
 @dataclass(frozen=True)
 class Difference:
-    """One thing that a program does otherwise than the solution's."""
+    """One difference of a program from the solution's."""
 
     kind: Kind
     program: int

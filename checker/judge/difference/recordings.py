@@ -31,7 +31,7 @@ SIDE = 16  # the least that a tile's side has for tl.dot
 
 @dataclass(frozen=True, eq=False)
 class Recorded:
-    """One launch of a solution: its case's name, how its loops are nested, and what its programs did."""
+    """One launch of a solution: its case's name, the nesting of its loops, and its programs' events."""
 
     kernel: str
     case: str
@@ -116,7 +116,7 @@ def packed(launches: Iterable[Recorded]) -> bytes:
 
 
 def unpacked(file: bytes) -> list[Recorded]:
-    """Return what was packed; numbers as fp32 holds them."""
+    """Return the recordings that were packed; numbers as fp32 holds them."""
     with np.load(io.BytesIO(file)) as parts:
         told, sizes, blocks = json.loads(parts["told"].tobytes()), parts["sizes"], int(parts["blocks"])
         numbers = np.split(parts["numbers"].astype(np.float64), np.cumsum(sizes[:blocks]))

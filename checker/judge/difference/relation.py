@@ -55,7 +55,7 @@ def birth(events: Sequence[Event], right: Sequence[Event], text: Text, one: Diff
 
 
 def _read(before: Sequence[Event], text: Text, event: Event, index: tuple[int, ...]) -> Iterator[tuple[str, float]]:
-    """Names that a line reads, each with the number of which an element is made, where the shapes leave no doubt."""
+    """Yield the names that a line reads, each with the number that an element is made of, if shapes leave no doubt."""
     now = {one.name: one.numbers for one in before if one.kind is Kind.NAME and one.numbers is not None}
     assert event.numbers is not None
     for assignment in text.assignments:

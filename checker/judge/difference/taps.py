@@ -8,7 +8,7 @@ from checker.sandbox.protocol.launch import GIVEN
 
 
 class _Taps(ast.NodeTransformer):
-    """Pass each value that a name is assigned through GIVEN; what is assigned to several names at once is left."""
+    """Pass each value that a name is assigned through GIVEN, except in assignments to several names at once."""
 
     def visit_Assign(self, node: ast.Assign) -> ast.Assign:
         if len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):

@@ -1,4 +1,4 @@
-"""Bodies of code that no case has entered: what was never run is not judged right."""
+"""Bodies of code that no case has entered: code that never ran is not judged right."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ class _Decided:
             self.unknown[function].update(names)
 
     def _calls(self, caller: ast.FunctionDef) -> None:
-        """Parameters of helpers are not known that get what is not."""
+        """Remove from the known names the parameters of helpers that get an unknown value."""
         for node in ast.walk(caller):
             if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in self.functions):
                 continue

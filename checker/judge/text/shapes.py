@@ -111,7 +111,7 @@ def _shape(code: Text, value: ast.expr, line: int) -> Shape:
 
 
 def _together(code: Text, values: list[ast.expr], line: int) -> Shape:
-    """Return the shape of what is combined element by element."""
+    """Return the shape of blocks that are combined element by element."""
     return _fitted([(f"`{_short(one)}`", _shape(code, one, line)) for one in values])
 
 

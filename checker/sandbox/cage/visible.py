@@ -67,7 +67,7 @@ def view() -> View:
 
 
 def must_not_be_seen(shown: View) -> list[str]:
-    """Paths outside that have no business inside: what lies next to the folders that lead to what is shown."""
+    """Return paths that must stay invisible: the neighbours of the folders that lead to visible ones."""
     named = {Path(word) for word in shown.arguments if word.startswith("/")}
     leading = {folder for path in named for folder in (path, *path.parents)}
     beside = ["/etc/passwd"]

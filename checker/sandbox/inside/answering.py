@@ -74,7 +74,7 @@ def run_pass(
 
 
 def _answer(stream: BinaryIO, device: Any, asked: Asked) -> bool:
-    """Run one launch and send what came of it.
+    """Run one launch and send its results.
 
     If masked lanes without `other` were loaded, the launch runs again with other values in those
     lanes, so that the judge can tell whether anything of them arrives. (NaN alone would not do:
@@ -93,7 +93,7 @@ def _answer(stream: BinaryIO, device: Any, asked: Asked) -> bool:
 
 
 def _answer_from_gpu(stream: BinaryIO, cuda: Any, asked: Asked) -> bool:
-    """Run one launch on the GPU and send what came of it. False if the GPU will take no more from this process."""
+    """Run one launch on the GPU and send its results. False if the GPU will take no more from this process."""
     from checker.sandbox.inside.lowering import described
 
     answer: dict[str, Any] = {"launch": asked.number, "refused": None, "error": None, "again": 0}
@@ -111,7 +111,7 @@ def _answer_from_gpu(stream: BinaryIO, cuda: Any, asked: Asked) -> bool:
 
 
 def _answer_of_pytorch(stream: BinaryIO, pytorch: Any, asked: Asked) -> bool:
-    """Call the function once and send what came of it."""
+    """Call the function once and send its results."""
     answer: dict[str, Any] = {"launch": asked.number, "refused": None, "error": None, "again": 0}
     results, log = [argument.values.tobytes() for argument in asked.launch.tensors.values()], (b"", b"")
     most = asked.launch.most_steps
@@ -208,7 +208,7 @@ def _once(
 
 
 def _root(error: BaseException) -> BaseException:
-    """Return what was raised first: Triton wraps the errors of device functions once per call."""
+    """Return the first error: Triton wraps the errors of device functions once per call."""
     while error.__cause__ is not None:
         error = error.__cause__
     return error

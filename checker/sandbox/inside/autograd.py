@@ -104,7 +104,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def called(loaded: list[tuple[Any, int]], launch: Launch) -> functions.Answer:
-    """Return what came of one call: forward, and maybe back."""
+    """Return the results of one call: forward, and maybe back."""
     running.entered.clear()
     running.launched.clear()
     launching.records.clear()

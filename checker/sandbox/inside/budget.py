@@ -43,11 +43,11 @@ class _Work:
 
     @property
     def done(self) -> int:
-        """What the launch has done."""
+        """The work of the launch."""
         return self._most - self._later - self.left
 
     def spend(self, elements: int) -> None:
-        """Count so many elements. Raises TooMuchWork."""
+        """Count n elements. Raises TooMuchWork."""
         self.left -= elements
         if self.left < 0:
             self.look()

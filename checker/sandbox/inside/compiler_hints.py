@@ -32,14 +32,14 @@ def multiple_of(input: Any, values: Any) -> Any:
 
 
 def max_contiguous(input: Any, values: Any) -> Any:
-    """Groups of so many elements are consecutive."""
+    """Check that groups of n elements are consecutive."""
     for elements, step, count in _axes(input, values, "max_contiguous"):
         _insist_on_groups(elements, step, count, f"{step} more than the one before it, as tl.max_contiguous has it")
     return input
 
 
 def max_constancy(input: Any, values: Any) -> Any:
-    """Groups of so many elements are equal."""
+    """Check that groups of n elements are equal."""
     for elements, _, count in _axes(input, values, "max_constancy"):
         _insist_on_groups(elements, 0, count, "equal to the one before it, as tl.max_constancy has it")
     return input

@@ -1,4 +1,4 @@
-"""Functions of tensors, as a launch has them: load them, make their inputs, believe what they return, answer.
+"""Calls of functions of tensors: loading, inputs, checks of the returned tensors, answers.
 
 Whoever calls them (`pytorch` under its mode, `autograd` in both directions) has these steps in common.
 """

@@ -158,7 +158,7 @@ class Launcher:
         return value
 
     def _sentence(self, refused: dict[str, Any], tensors: list[SandboxTensor]) -> str:
-        """Return what was accessed, of which tensor."""
+        """Return the accessed element and its tensor."""
         did = "writes to" if refused["kind"] == STORE else "reads"
         program = f"program {refused['program']} of {self.name} {did}"
         sizes = {tensor.name: tensor.values.size for tensor in tensors}

@@ -99,7 +99,7 @@ class SandboxTensor:
 
 
 class Memory:
-    """All tensors of one launch, and the log of what was done to them."""
+    """All tensors of one launch, and the log of their accesses."""
 
     def __init__(
         self,
@@ -256,7 +256,7 @@ class Memory:
         return table(records), np.concatenate(self.touched) if self.touched else np.zeros(0, np.int32)
 
     def _note(self, kind: int, lanes: int = 0, detail: int = 0) -> None:
-        """A record of what is done to no tensor."""
+        """Add a record that is about no tensor."""
         program, line = self.where()
         self.records.append(Record(kind, program=program, line=line, lanes=lanes, detail=detail))
 

@@ -49,12 +49,12 @@ class Patch:
 
 
 def _used(like: Callable[..., Any] | None = None) -> Patch:
-    """It stays as it is."""
+    """Return the patch of a name that stays as it is."""
     return Patch(lambda plain: plain, like)
 
 
 def _instead(function: Callable[..., Any]) -> Patch:
-    """It is called no more; `function` is."""
+    """Return the patch that calls `function` instead."""
     return Patch(lambda plain: function, function)
 
 

@@ -68,7 +68,7 @@ class NotAllowed(Exception):
 
 
 def prepare() -> None:
-    """One thread; and what the first operation under a mode would load."""
+    """Use one thread, and load the modules that the first operation under a mode needs."""
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     with Watch({}):
@@ -99,7 +99,7 @@ class Counted(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 class Watch(Counted):
-    """Sees every operation, notes what it makes and what of that lives, and refuses what is not on the list."""
+    """A mode that records each operation and the tensors that stay alive, and refuses operations not on the list."""
 
     def __init__(self, inputs: Mapping[int, torch.Tensor]):
         """`inputs` by their positions among the launch's tensors."""
@@ -186,7 +186,7 @@ def translated(error: RuntimeError) -> Exception:
 
 
 def called(loaded: tuple[Any, int], launch: Launch) -> functions.Answer:
-    """Return what came of one call."""
+    """Return the results of one call."""
     function, line = loaded
     inputs = functions.inputs(launch)
     scalars = {name: value for name, (_, value) in launch.scalars.items()}

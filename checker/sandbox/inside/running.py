@@ -59,7 +59,7 @@ running = _Running()
 
 
 def memory() -> Memory:
-    """That of the launch in progress."""
+    """The memory of the launch in progress."""
     if running.memory is None:
         raise RuntimeError("memory was touched outside a launch")
     return running.memory

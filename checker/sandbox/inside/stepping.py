@@ -33,7 +33,7 @@ class _Seen(NamedTuple):
 
 
 class SeenMemory(Memory):
-    """Memory that also notes the lanes of each access, and what is stored."""
+    """Memory that also notes the lanes of each access, and the stored values."""
 
     def __init__(self, *arguments: Any):
         super().__init__(*arguments)
@@ -89,7 +89,7 @@ class Recorder:
 
     @property
     def buffers(self) -> tuple[bytes, bytes]:
-        """What crosses the wall."""
+        """The buffers to send."""
         return packed(self._steps, self._values, whole=self._whole)
 
     def _called(self, frame: FrameType, event: str, argument: Any) -> Any:
@@ -175,7 +175,7 @@ def block(kind: str, numbers: npt.NDArray[Any], tensor: int = -1) -> Value:
 
 
 def other(value: Any) -> Value:
-    """Return what is no block: a number of Python's, or something that has no numbers, by the name of its type."""
+    """Return a value that is not a block: a Python number, or an object without numbers, by the name of its type."""
     if isinstance(value, bool | int | float) and abs(value) < 2**1000:
         return block(type(value).__name__, np.array(float(value)))
     shape = (len(value),) if isinstance(value, list | tuple) else ()

@@ -26,5 +26,5 @@ class Device(str, Enum):
 
     @property
     def reported(self) -> str:
-        """What verdicts, and their JSON, call it."""
+        """Its name in verdicts, and in their JSON."""
         return Device.PYTORCH.value if self.in_torch else self.value

@@ -20,7 +20,7 @@ SHORT = 32  # the longest side of a tile where it does not
 
 
 def fewer_stages(shared: int) -> tuple[int, ...]:
-    """Return what is tried one after the other, if a launch asks for more than these bytes of shared memory."""
+    """Return the stages to try in order, if a launch asks for more than these bytes of shared memory."""
     return () if shared >= AMPLE else FEWER
 
 

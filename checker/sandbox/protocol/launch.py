@@ -55,7 +55,7 @@ class TensorArgument:
 
     @property
     def span_bytes(self) -> int:
-        """The same in bytes."""
+        """The span in bytes."""
         return self.span * (2 if self.bf16 else self.values.itemsize)
 
 
@@ -70,7 +70,7 @@ class Form:
 
 @dataclass(frozen=True)
 class Launch:
-    """One launch of one kernel: everything the child is told."""
+    """One launch of one kernel: all data that the runner gets."""
 
     kernel: str
     grid: tuple[int, int, int]

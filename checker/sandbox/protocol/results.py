@@ -103,12 +103,12 @@ class AccessLog:
 
     @property
     def padded(self) -> npt.NDArray[np.bool_]:
-        """Which records are loads with masked lanes that could count: they do not hold -inf."""
+        """The loads with masked lanes that could count: they do not hold -inf."""
         return np.asarray(self._of(LOAD) != 0)
 
     @property
     def undefined(self) -> npt.NDArray[np.bool_]:
-        """Which records are loads with masked lanes that nothing says the value of."""
+        """The loads with masked lanes whose value is undefined."""
         return np.asarray(self._of(LOAD) < 0)
 
     @property
@@ -118,7 +118,7 @@ class AccessLog:
 
     @property
     def products(self) -> Ints:
-        """How many elements one line of one program multiplies one by one."""
+        """The elements that one line of one program multiplies one by one."""
         return self._of(PRODUCT)
 
     @property

@@ -24,7 +24,7 @@ Numbers = npt.NDArray[np.float64]
 
 
 class MalformedSteps(ValueError):
-    """Not in the form that was asked for."""
+    """The steps are malformed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ class Access:
 
 @dataclass(frozen=True)
 class Step:
-    """A line that was executed, and what came of it."""
+    """A line that was executed, and its results."""
 
     program: int
     line: int
@@ -85,8 +85,8 @@ def packed(steps: Iterable[Step], values: Iterable[Value], *, whole: bool) -> tu
 
 
 def unpacked(text: memoryview, numbers: memoryview, *, programs: int, tensors: int, records: int) -> Steps:
-    """Return what was packed. It is believed as far as it has this form: `programs`, `tensors`, `records` are those
-    there are.
+    """Return the packed steps, once their form is checked: `programs`, `tensors`, `records` are the launch's numbers of
+    these.
 
     Raises MalformedSteps.
     """

@@ -26,7 +26,7 @@ def untried(version: str) -> str:
 
 
 def instead_of(version: str) -> str:
-    """Return what to do about one that will not do. What was refused is never what to use."""
+    """Return the advice for an unsupported version: never to use the one that was refused."""
     if older(version) or untried(version):
         return f"Use {SUPPORTED}."
     use = "" if version == CHOSEN else f", and use Triton {CHOSEN} until it is fixed"

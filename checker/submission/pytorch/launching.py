@@ -35,7 +35,7 @@ class LaunchingLint(PyTorchLint):
             super()._visit_Call(node)
 
     def _function(self, owner: str, name: str) -> Problem | None:
-        """Return what is wrong with calling `owner.name`, of Triton's host side or of the context."""
+        """Return the problem of calling `owner.name`, of Triton's host side or of the context."""
         if owner == "triton":
             return (
                 None if name in _TRITON else not_taken(f"triton.{name}", "Use triton.cdiv, or // and %.", "not-allowed")

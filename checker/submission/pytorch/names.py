@@ -43,7 +43,7 @@ class FunctionNames(names.Names):
         self.refused: set[str] = set()  # functions that stand inside this one, which was said where they stand
 
     def value(self, name: str) -> Problem | None:
-        """Return what is wrong with a name that stands alone, where a value is wanted."""
+        """Return the problem of a name that is used as a value."""
         if name == "torch":
             return Problem("bare-module", "`torch` can only be used as torch.something here.")
         if name in BUILTINS or name in self.program.functions.keys() - self.locals:
@@ -60,7 +60,7 @@ class FunctionNames(names.Names):
         return Problem("unknown-name", f"The name `{name}` is not defined here.", self.what_was_meant(name))
 
     def function(self, name: str) -> Problem | None:
-        """Return what is wrong with calling a name."""
+        """Return the problem of calling a name."""
         if name in self.program.constants and name in BUILTINS:
             return Problem("reserved-name", f"The name `{name}` is taken.", "Give the constant another name.")
         if name in self.refused:
@@ -68,9 +68,7 @@ class FunctionNames(names.Names):
         return super().function(name)
 
     def dotted(self, words: list[str], *, called: bool) -> Problem | None:
-        """Return what is wrong with `words[0].words[1]…`, if that is a name of a module and not an attribute of a
-        value.
-        """
+        """Return the problem of `words[0].words[1]…`, if that is a name of a module and not an attribute of a value."""
         owner, last = words[0], words[-1]
         if owner != "torch":
             return self._from_outside(owner, last)
@@ -107,7 +105,7 @@ class FunctionNames(names.Names):
 
 
 def attribute(name: str, *, called: bool) -> Problem | None:
-    """Return what is wrong with an attribute of a value that is, or is not, called."""
+    """Return the problem of an attribute of a value that is, or is not, called."""
     if name in METHODS and called:
         return None
     if name in FIELDS and not called:

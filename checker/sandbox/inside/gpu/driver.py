@@ -59,7 +59,7 @@ def _call(name: str, *arguments: Any) -> None:
 
 
 def look() -> Gpu:
-    """Return which GPU there is. Starts the driver, which is of no use to what is forked afterwards. Raises
+    """Return this machine's GPU. Starts the driver, which is of no use to processes forked afterwards. Raises
     DriverError.
     """
     _call("cuInit", 0)
