@@ -12,7 +12,7 @@ the consumers.
     producer               wait until s is empty, ask for both; they count as full when all bytes are there
     consumer               wait until s is full; S_j = Q K_j^T and O += P_{j-1} V_{j-1} at once; softmax of S_j
 
-With d = 128 the softmax begins when S_j is there, beside the product with V. With d = 64 it waits for both: there are
+With d = 128 the softmax begins when S_j is there, during the product with V. With d = 64 it waits for both: there are
 three groups to fill the time, or, where rows are short and causal, two programs to a core, one of which computes while
 the other begins or ends.
 

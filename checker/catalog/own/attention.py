@@ -34,7 +34,7 @@ _KEYS = (Axis(AxisKind.SEQUENCE), Axis(AxisKind.HEAD), Axis(AxisKind.KEY), Axis(
 
 @dataclass(frozen=True)
 class Given:
-    """How a function is called."""
+    """A function as it can be called: its claims, and the parameters and outputs that it has."""
 
     claims: Claims
     scale: bool  # it gets one, and else it is 1 / sqrt(d)
@@ -46,7 +46,7 @@ class Given:
 
 
 def properties(given: Given) -> tuple[Property, ...]:
-    """Return what is asked."""
+    """Return the properties that a function with these claims must have."""
     claims, masks = given.claims, given.causal or given.claims.causal
     asked = {
         "values": f"{'O and LSE' if given.lse else 'O'}, with scores of every kind",
@@ -63,7 +63,7 @@ def properties(given: Given) -> tuple[Property, ...]:
 
 
 class _Maker:
-    """What makes the calls of one pass, forward or backward."""
+    """Calls of one pass, forward or backward."""
 
     def __init__(self, given: Given, draw: Draw, kernel: Kernel):
         self.given, self.draw, self.kernel, self.claims = given, draw, kernel, given.claims
