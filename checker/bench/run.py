@@ -16,8 +16,7 @@ from typing import Any
 from checker import catalog
 from checker.bench.inside.request import Request
 from checker.bench.result import IN_GLUON, Result, Timing, from_json
-from checker.bench.roofline import NAMED
-from checker.bench.workload import asked, size_of
+from checker.bench.roofline import NAMED, asked, size_of
 from checker.check import Outcome, program_of
 from checker.course import ladder, places
 from checker.course.puzzle import PLENTY, Puzzle, Timed

@@ -11,14 +11,15 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from html import escape
 from typing import Any
 
 from checker import catalog
 from checker.bench import run as roofline
-from checker.browser import drafts, experiments, predictions
+from checker.bench.result import Result, Size, span
+from checker.browser import drafts, experiments
 from checker.browser.words import on_page
 from checker.check import Conditions, Outcome, believed, check
 from checker.check.steps import Check
@@ -44,6 +45,10 @@ _HOST = Host(in_process=True)
 _CONDITIONS = Conditions(host=_HOST, targets=())
 _MOST_BYTES = 1 << 30  # of an array that NumPy can have in 32 bits, with room to spare
 Answer = dict[str, Any]
+ABOUT = (
+    "The least time that a GPU needs which does nothing else, if every byte is moved once; and behind it, where that "
+    "is more, with the traffic that was counted of your kernel. Real kernels take longer."
+)
 
 
 def answered(request: str, alive: Callable[[int, int, str], object] = lambda *_: None) -> str:
@@ -175,7 +180,7 @@ def _bench(puzzle_id: str, asked: dict[str, Any]) -> Answer:
     if not outcome.verdict.accepted:
         return {"problem": said("Times are predicted once your kernel is accepted. Press Check first.")}
     result = roofline.predict(puzzle_id, roofline.Extent(), outcome.verdict.runs[0].traffic, _MOST_BYTES)
-    return {"html": "".join(predictions.html(result))}
+    return {"html": "".join(predicted(result))}
 
 
 def _bug(puzzle_id: str, asked: dict[str, Any]) -> Answer:
@@ -258,3 +263,19 @@ def _told(finding: Finding) -> str:
     """Return a finding's hint alone."""
     there = translated_finding(finding).worded(on_page)
     return f"<p><b>{escape(there.title)}</b></p><p>{escape(there.hint)}</p>"
+
+
+def predicted(result: Result) -> Iterator[str]:
+    """Yield a table for each size, fastest GPU first; one for those that are alike."""
+    yield f"<p>{said(ABOUT)}</p>"
+    for size, *others in result.alike:
+        names = "<br>".join(escape(said(one.name)) for one in (size, *others))
+        rows = "".join(map("<tr>{}</tr>".format, _rows(size)))
+        heads = f"<tr><th scope=col>GPU</th><th scope=col>{said('ms at best')}</th><th scope=col>{size.unit}</th></tr>"
+        yield f"<table><caption>{names}</caption><thead>{heads}</thead><tbody>{rows}</tbody></table>"
+
+
+def _rows(size: Size) -> Iterator[str]:
+    for timing in size.ordered:
+        speed = span(size.speed(timing.low), size.speed(timing.high), ".0f")
+        yield f"<td>{escape(timing.name)}</td><td>{span(timing.low, timing.high, '.3g')}</td><td>{speed}</td>"

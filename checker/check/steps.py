@@ -29,9 +29,8 @@ from checker.judge.judge import in_order_of_cases, judge, properties, status_of
 from checker.judge.launches import as_launched, refused_launches
 from checker.judge.precomputed import expected_ahead
 from checker.judge.requests import half_of, launch_of, runs_of, steps_of
-from checker.judge.text.axes import with_axis
 from checker.judge.text.branches import finding_on, not_entered, unproven
-from checker.judge.text.unstored import outside, with_reason
+from checker.judge.text.reasons import outside, with_axis, with_reason
 from checker.judge.tf32 import in_fp32, tf32_remarks
 from checker.sandbox.compiling import Compiler, Job
 from checker.sandbox.in_process import InProcess

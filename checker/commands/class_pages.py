@@ -1,8 +1,10 @@
-"""Pages about a class, from the records of `grade`: what it did, and questions to each student on their own kernel."""
+"""Pages about a class: what it did, questions to each student on their own kernel, and submissions that are alike."""
 
 from __future__ import annotations
 
+import contextlib
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,18 +21,22 @@ from checker.course.clean import one_line
 from checker.course.saving import replace_whole, replacing
 from checker.course.status import ExitStatus, Misuse
 from checker.grading import settings
+from checker.grading.chosen import Unresolved, chosen
 from checker.grading.crew import CrewLost, WorkerLost, local
-from checker.grading.found import NothingFound, Work, collected
+from checker.grading.found import NothingFound, Work, collected, found
 from checker.grading.grade import NotReady, not_installed, terms_for_grading
 from checker.grading.key import KeyProblem
 from checker.grading.overview import page, student
 from checker.grading.overview.seen import Seen, seen
 from checker.grading.overview.tally import tallies, to_csv
 from checker.grading.settings import Settings, SettingsError
+from checker.grading.similar import pairs
+from checker.grading.similar.page import html
 from checker.grading.viva import page as sheets
 from checker.grading.viva.questions import MOST, WANTED, Own, Question, accepted, questions
 from checker.nbgrader.students import students
 from checker.report.screen import console, say
+from checker.submission.read import Submission
 
 _NAMED = 20  # students in a sentence
 _FOR_ALL = (SettingsError, KeyProblem, NotReady, OSError)
@@ -194,3 +200,41 @@ def _some(names: Sequence[str]) -> str:
     """Names for a sentence, on one line and without orders to a terminal: they may be the students' to choose."""
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return ", ".join(one_line(one) for one in names[:_NAMED]) + more
+
+
+@click.command()
+@click.argument("places", nargs=-1, metavar="[PATH]...", type=PATH)
+@of_course
+@click.option("--puzzle", metavar="PUZZLE", help="Only this puzzle.")
+@click.option("--against", type=PATH, help="A folder of an earlier class, which is compared with this one as well.")
+@click.option("--file", default="similar.html", show_default=True, type=PATH, help="Where to.")
+def similar(places: tuple[Path, ...], folder: Path, puzzle: str | None, against: Path | None, file: Path) -> None:
+    """Show which submissions share passages that few others have: in PATHs, or in what nbgrader has collected.
+
+    It makes one page, for you to read and to judge: that two kernels are alike proves nothing about anybody. Nothing
+    is executed.
+    """
+    puzzle_id = None if puzzle is None else ladder.id_of(puzzle)
+    screen = console()
+    with as_misuse(NothingFound):
+        works = [work for work in (found(places) if places else collected(folder)) if puzzle_id in (None, work.puzzle)]
+        others = [] if against is None else found((against,))
+    with screen.status("reading"):
+        handed, earlier = _read(works), _read(others, f"{against}: ")
+    counted, classes = sum(map(len, handed.values())), []
+    for one, submissions in sorted(handed.items(), key=lambda one: ladder.place_of(one[0])):
+        with screen.status(f"comparing puzzle {one}"):
+            classes.append(pairs.found(one, submissions, earlier=earlier.get(one, [])))
+    page = html(classes, counted, len(works) - counted)
+    with writing(file):
+        replace_whole(file, page.encode(), mode=0o600)  # it has names in it
+    say(screen, f"{counted} submissions compared, {sum(one.total for one in classes)} pairs to look at:", str(file))
+
+
+def _read(works: Iterable[Work], before: str = "") -> dict[str, list[tuple[str, Submission]]]:
+    """(student, submission) of what can be read, by puzzle; `before`: what stands before each name."""
+    handed: dict[str, list[tuple[str, Submission]]] = defaultdict(list)
+    for work in works:
+        with contextlib.suppress(Unresolved):
+            handed[work.puzzle].append((before + work.student, chosen(work)[0].submission))
+    return handed

@@ -21,13 +21,13 @@ from checker.course.status import TRACEBACK_VARIABLE, Ended, ExitStatus, Misuse
 
 SHARED = {  # by file beside this one: the verbs in it
     "author": ("build", "ideas", "student-bundle"),
-    "class_pages": ("class-report", "viva"),
+    "class_pages": ("class-report", "similar", "viva"),
     "course": ("course", "gradescope"),
     "kernel": ("bench", "compiled", "step", "trace"),
     "rounds": ("extension", "handout", "round"),
-    "learner": ("bug", "hint", "predict", "progress", "reset", "solution"),
+    "learner": ("bug", "hint", "lab", "predict", "progress", "reset", "solution", "watch"),
 }
-ALONE = "check", "doctor", "grade", "grades", "init", "lab", "similar", "site", "train", "verify", "watch"
+ALONE = "check", "doctor", "grade", "grades", "init", "site", "train", "verify"
 ALIASES = {"own": "verify"}
 FILE_OF = {verb: file for file, verbs in SHARED.items() for verb in verbs} | {verb: verb for verb in ALONE}
 

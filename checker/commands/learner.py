@@ -1,4 +1,4 @@
-"""Verbs that help a learner along: hints, predictions, progress, the stub again, the solution, and bugs to find."""
+"""Verbs for a learner: hints, predictions, progress, reset, the solution, bugs, notebooks, a check on every save."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NoReturn
 
@@ -19,6 +20,7 @@ from checker.commands.arguments import PATH, of_file, of_puzzle
 from checker.commands.output import end
 from checker.course import places
 from checker.course.edits import changes
+from checker.course.ladder import id_of
 from checker.course.paragraphs import in_language
 from checker.course.puzzle import Puzzle
 from checker.course.saving import replace_whole
@@ -37,6 +39,8 @@ from checker.submission.read import Unreadable, from_cells, from_file
 
 COLOURS = "ansi_dark"  # those of the terminal itself
 HAS_SOLUTIONS = (places.ROOT / "solutions").is_dir()
+_COURSE = "COURSE"  # in the environment: an instructor's folder
+_PATH = "JUPYTER_CONFIG_PATH"  # folders of settings to which Jupyter adds the user's own
 
 
 @click.command()
@@ -339,3 +343,43 @@ def _remark(sentence: str) -> None:
     """Print what there is to say about progress.txt, if anything."""
     if sentence:
         screen.echo(sentence, err=True)
+
+
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.argument("options", nargs=-1, type=click.UNPROCESSED)
+def lab(options: tuple[str, ...]) -> None:
+    """Open the notebooks in JupyterLab. OPTIONS are those of JupyterLab itself.
+
+    Where there is no nbgrader course, what nbgrader has for instructors is left out; no settings of yours are changed.
+    """
+    if find_spec("jupyterlab") is None:
+        raise Misuse("JupyterLab is missing: pip install jupyterlab.")
+    first = places.spoken_start()
+    shown = first if first.exists() else first.parent
+    course = places.ROOT / os.environ.get(_COURSE, "course") / "course.toml"
+    if not course.exists():
+        ours = places.PACKAGE / "notebook" / "lab"
+        os.environ[_PATH] = os.pathsep.join(filter(None, [str(ours), os.environ.get(_PATH)]))
+    page = f"/lab/tree/{shown.relative_to(places.ROOT).as_posix()}"
+    settings = [f"--ServerApp.root_dir={places.ROOT}", f"--LabApp.default_url={page}"]
+    os.execv(sys.executable, [sys.executable, "-m", "jupyterlab", *settings, *options])
+
+
+@click.command()
+@click.argument("puzzle", required=False, metavar="[PUZZLE]")
+def watch(puzzle: str | None) -> None:
+    """Check a puzzle whenever you save its file or its notebook; without PUZZLE, any of them.
+
+    You see the report on the file that you saved; at a terminal, first that on the file to open. Keys there: n for the
+    next puzzle, h for a hint, s to step, r to reset, q to quit. Ctrl-C ends it too, with exit status 0.
+    """
+    puzzle_id = None if puzzle is None else id_of(puzzle)
+    try:
+        from checker.learner.watch import Watcher
+    except ImportError as error:
+        raise Misuse(f"{error.name} is missing here: make watch installs it.") from error
+    console = screen.console()
+    try:
+        Watcher(console, puzzle_id).run()
+    except KeyboardInterrupt:
+        screen.say(console, "\nNo longer watching.")

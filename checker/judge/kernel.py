@@ -11,7 +11,6 @@ from checker.course.case import Case
 from checker.course.puzzle import Puzzle
 from checker.course.text import Text
 from checker.course.verdict import Finding, Status
-from checker.judge.error_map import error_map
 from checker.judge.errors import OUTSIDE, Raised, name_errors
 from checker.judge.evidence import Evidence, Locator, counted, element_name, first_of_each, tensor_name, written_tensors
 from checker.judge.footprint import footprint_findings
@@ -25,7 +24,7 @@ from checker.judge.refusals import Refused, name_refusals
 from checker.judge.requests import runs_of
 from checker.judge.traffic import named_findings, traffic_findings
 from checker.judge.values import name_wrong
-from checker.judge.wrong import Wrong, wrong_outputs
+from checker.judge.wrong import Wrong, error_map, wrong_outputs
 
 # What is seen; what is not said if it is; and why. Rows apply from first to last, each to what is left by those above.
 # A finding goes by its kind ("named …" if it says what is wrong, not only where), by a part of that, or by its id.

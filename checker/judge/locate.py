@@ -1,13 +1,16 @@
-"""Wrong values that no misconception explains: say where they are, and which shape the error has."""
+"""Wrong values that no misconception explains: their places, the shape of the error, and patterns in common."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
 
-from checker.course.case import Array, Axis, Case, Role
+from checker.course.case import Array, Axis, Case, Role, as_bf16
+from checker.course.puzzle import Expected
 from checker.course.text import Assignment, Text
 from checker.course.verdict import Finding, Status
 from checker.course.written import having
@@ -16,10 +19,9 @@ from checker.judge.evidence import Locator, element_name, has_columns, listed, t
 from checker.judge.factors import SMALL_ERROR, one_factor
 from checker.judge.general import finding
 from checker.judge.notes import Loss, Note
-from checker.judge.patterns import common_sizes, rounded_to, says_how_rounded
 from checker.judge.precision import BITS
 from checker.judge.wrong import MOST_EXAMPLES, Wrong
-from checker.sandbox.protocol.records import IN_STORE
+from checker.sandbox.protocol.records import IN_STORE, is_size
 
 LOST_IN_HALF = 2048  # times its tolerance an fp32 result may be off, if what it is made of was rounded to fp16
 LOST_IN_BF16 = 8 * LOST_IN_HALF
@@ -28,6 +30,7 @@ _HALF_HINT = (
     "What a tl.dot takes may have 16 bits, and so may what is stored. Print the type of everything else, and look for "
     ".to(...dtype) and for what is computed from loaded numbers before it is fp32."
 )
+ENOUGH = 16  # values that all lie on a grid by more than chance
 
 
 def located(items: list[Wrong], failed: list[Case], right: list[Case], where: Locator) -> Note:
@@ -254,3 +257,79 @@ def _constant_along_rows(values: Array) -> bool:
 
 def _range(values: Array) -> tuple[str, str]:
     return f"{float(np.nanmin(values)):.3g}", f"{float(np.nanmax(values)):.3g}"
+
+
+def _telling(actual: Array) -> Array:
+    told: Array = actual[np.isfinite(actual) & (actual != 0)]
+    return told
+
+
+def says_how_rounded(actual: Array) -> bool:
+    """Return whether an output has enough values to say to which type they were rounded."""
+    return _telling(actual).size >= ENOUGH
+
+
+def rounded_to(actual: Array, expected: Expected) -> str | None:
+    """Return the type of 16 bits that all of an output was rounded to, another one than its own; or None.
+
+    And that is all that is wrong with it.
+    """
+    values, right = _telling(actual), expected.values
+    if values.size < ENOUGH:
+        return None
+    with np.errstate(all="ignore"):
+        for name, rounded, eps in (
+            ("fp16", values.astype(np.float16).astype(np.float32), 2.0**-10),
+            ("bf16", as_bf16(values), 2.0**-7),
+        ):
+            near = np.abs(actual - right) <= eps * np.abs(right) + 2.0**-24 + expected.tolerance
+            if name == "fp16" and actual.dtype == np.float16:
+                continue
+            if np.array_equal(rounded, values) and bool(np.all(near | (actual == right))):
+                return name
+    return None
+
+
+def common_sizes(failed: list[Case], right: list[Case]) -> str:
+    """Return what the sizes of all launches that came out wrong have in common, and of none of the others; else
+    nothing.
+
+    It says where to look when a kernel is wrong only at the edge of a tile.
+    """
+    if not failed or not right:
+        return ""
+    facts = [fact for fact in _facts(failed[0]) if all(fact in _facts(case) for case in failed)]
+    others = [set(_facts(case)) for case in right]
+    for several in (1, 2):
+        for chosen in combinations(facts, several):
+            if not any(set(chosen) <= other for other in others):
+                launches = (
+                    "The launch that came out wrong has"
+                    if len(failed) == 1
+                    else (f"The {len(failed)} launches that came out wrong have")
+                )
+                none = "none has" if several == 1 else "none has both"
+                return f"{launches} {' and '.join(chosen)}; of those that came out right, {none}."
+    return ""
+
+
+def _facts(case: Case) -> Iterator[str]:
+    """Yield how the sizes of a launch lie to its blocks, the plainest first."""
+    sizes: Mapping[str, int] = {n: v for n, v in case.scalars.items() if is_size(n) and isinstance(v, int)}
+    blocks = {n: int(v) for n, v in case.constexprs.items() if not isinstance(v, bool) and n != "D"}
+    if "n_q" in sizes and "n_k" in sizes:
+        sizes = {**sizes, "(n_k - n_q)": sizes["n_k"] - sizes["n_q"]}
+    for flag, value in case.constexprs.items():
+        if isinstance(value, bool):
+            yield f"{flag}={value}"
+    for name, size in sizes.items():
+        if size < 0:
+            yield f"{name} < 0"
+        for block, width in blocks.items():
+            for residue in (0, 1, width - 1):
+                if size % width == residue:
+                    yield f"{name} % {block} == {residue if residue < 2 else f'{block} - 1'}"
+            if 0 <= size <= width:
+                yield f"{name} <= {block}"
+    for (one, a), (other, b) in combinations(blocks.items(), 2):
+        yield f"{one} {'<' if a < b else '>' if a > b else '=='} {other}"

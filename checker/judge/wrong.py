@@ -1,4 +1,4 @@
-"""A case that came out wrong: where its outputs differ from the reference, and which lines have to do with it."""
+"""A case that came out wrong: its wrong elements, a picture of them for a report, and the lines behind them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from checker.course.case import Array, Case, Outputs, Role
 from checker.course.misconception import Load
 from checker.course.puzzle import Expected
 from checker.course.text import Line, Text
-from checker.course.verdict import Status, Where
+from checker.course.verdict import ErrorMap, Status, Where
 from checker.judge.compare import agrees, wrong_elements
-from checker.judge.evidence import Locator, element_name, grid_position, tensor_name, written_tensors
+from checker.judge.evidence import Locator, element_name, grid_position, has_columns, tensor_name, written_tensors
 from checker.judge.memory import never_stored
 from checker.sandbox.protocol.records import LOAD, STORE
 from checker.sandbox.protocol.results import LaunchResult
 
 MOST_EXAMPLES = 5
+MOST_LINES, MOST_CELLS = 16, 32
 
 
 class Stored(NamedTuple):
@@ -174,3 +175,22 @@ def _padding_load(result: LaunchResult, *, undefined: bool) -> int | None:
     """Line of the first load whose masked lanes hold something that could count, or are undefined."""
     lines = result.log.line[result.log.undefined if undefined else result.log.padded]
     return int(lines[0]) if lines.size else None
+
+
+def error_map(item: Wrong, name: str) -> ErrorMap:
+    """Return the map of one output of a wrong launch; a vector is a single column."""
+    wrong = item.wrong[name]
+    tensor = item.case.tensors[name]
+    flat = wrong.reshape(-1, wrong.shape[-1]) if has_columns(tensor) else wrong.reshape(-1, 1)
+    down, across = (-(-extent // most) for extent, most in zip(flat.shape, (MOST_LINES, MOST_CELLS), strict=True))
+    axes = [axis.plural for axis in tensor.axes]
+    rows, columns = (axes[-2] if len(axes) > 1 else "", axes[-1]) if has_columns(tensor) else (axes[-1], "")
+    cells = tuple(
+        tuple(_share(flat[row : row + down, column : column + across]) for column in range(0, flat.shape[1], across))
+        for row in range(0, flat.shape[0], down)
+    )
+    return ErrorMap(name, item.case.name, rows, columns, (flat.shape[0], flat.shape[1]), (down, across), cells)
+
+
+def _share(part: npt.NDArray[np.bool_]) -> float:
+    return round(float(part.mean()), 3)

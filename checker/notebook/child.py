@@ -36,12 +36,11 @@ from checker.learner import predict
 from checker.learner.practice import all_checked, best, fault, for_learner, held_back, misused
 from checker.learner.progress import opened
 from checker.notebook.cells import SESSION, VALIDATING, links_to, not_run
-from checker.notebook.words import of_verdict
 from checker.report.html import html, overview
 from checker.report.screen import lines, plain
 from checker.report.terminal import blocks_of, report
 from checker.report.terminal import overview as table_of
-from checker.report.translated import said
+from checker.report.translated import said, translated
 from checker.submission.definitions import among, candidates, newest, submission_of
 from checker.submission.read import Cell, Submission, Unreadable, defines
 from checker.trace import chart, words
@@ -236,3 +235,9 @@ def _pictured(result: Result, text: str) -> dict[str, Any]:
 def _shown(verdict: Verdict, links: Mapping[int, str] | None = None) -> dict[str, Any]:
     said = of_verdict(verdict)
     return {"html": html(said, links), "text": plain(report(said)), "accepted": verdict.accepted}
+
+
+def of_verdict(verdict: Verdict) -> Verdict:
+    """Return a verdict in the words of a notebook."""
+    verdict = translated(verdict)
+    return replace(verdict, findings=tuple(finding.worded(as_calls) for finding in verdict.findings))

@@ -1,4 +1,4 @@
-"""Build what is derived: what lessons share, notebooks, shipped stubs, tables of pages, sample reports, pictures.
+"""Build what is derived: notebooks, shipped stubs, tables and reports of pages, recordings of solutions, pictures.
 
 For course authors. A test compares what is there with what would be built, outside the parts that
 are a student's to change.
@@ -7,28 +7,38 @@ are a student's to change.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+
 from checker import catalog
+from checker.check import launch, program_of
 from checker.course import ladder, places
-from checker.course.ladder import Rung
+from checker.course.ladder import Rung, entry
 from checker.course.language import ENGLISH, LANGUAGES, speaking
 from checker.course.lesson import GAP, emptied, stubs_text
 from checker.course.localised import built, languages
 from checker.course.places import ROOT
-from checker.judge.difference.recordings import file_of, packed, unpacked
+from checker.judge.difference.events import Event, events_of, shape_of_loops
+from checker.judge.difference.recordings import Recorded, cases_of, file_of, packed, unpacked
+from checker.judge.requests import launch_of
 from checker.publish import hosted
 from checker.publish.bundle import PAGES
 from checker.publish.pictures import example, pictures
-from checker.publish.recorded import alike, recorded
 from checker.publish.start import in_a_browser, puzzle_table, start_notebook
 from checker.report.screen import plain
 from checker.report.terminal import report
+from checker.sandbox.parent import Limits, pytorch_missing
+from checker.sandbox.protocol.device import Device
+from checker.sandbox.protocol.steps import MOST_STEPS
+from checker.submission.definitions import newest
 
 PARTS = "docs/parts"  # of several lessons
 EXAMPLES = {"refused": "tests/wrong/p1_padding_loaded_as_zero.py"}
+CLOSE = 1e-5  # of a block's largest number: as far as machines may differ
 
 
 def example_report(path: Path) -> str:
@@ -109,3 +119,51 @@ def build(root: Path = ROOT) -> list[Path]:
             path.write_bytes(data)
             written.append(path)
     return written
+
+
+def recorded(puzzle_id: str, root: Path = places.ROOT) -> list[Recorded]:
+    """Return the launches of a puzzle's solution; none of a function that launches kernels.
+
+    A launch that is too long to be recorded whole is left out.
+    """
+    puzzle = catalog.load(puzzle_id)
+    if entry(puzzle_id).launches or (puzzle.pytorch and pytorch_missing()):
+        return []
+    program, _ = program_of(newest(places.solution(puzzle_id, root), puzzle.kernels), puzzle.kernels)
+    device = Device.PYTORCH if puzzle.pytorch else Device.INTERPRETER
+    found = []
+    for kernel in puzzle.kernels:
+        cases = cases_of(puzzle, kernel.name)
+        asked = [replace(launch_of(case, puzzle), most_steps=MOST_STEPS) for case in cases]
+        results = launch(program, asked, Limits(), device=device).results if cases else {}
+        loops = shape_of_loops(program.source, kernel.name)
+        ran = ((case, events_of(program.source, case, results[n])) for n, case in enumerate(cases))
+        found += [Recorded(kernel.name, case.name, loops, programs) for case, programs in ran if programs]
+    return found
+
+
+def alike(old: Sequence[Recorded], new: Sequence[Recorded]) -> bool:
+    """Return whether two recordings are the same, but for the last digits of their numbers."""
+    if [(one.kernel, one.case, one.loops) for one in old] != [(one.kernel, one.case, one.loops) for one in new]:
+        return False
+    pairs = [(a.programs, b.programs) for a, b in zip(old, new, strict=True)]
+    return all(
+        a.keys() == b.keys() and all(len(a[n]) == len(b[n]) and all(map(_same, a[n], b[n])) for n in a)
+        for a, b in pairs
+    )
+
+
+def _same(old: Event, new: Event) -> bool:
+    if (old.kind, old.place, old.name) != (new.kind, new.place, new.name):
+        return False
+    if not np.array_equal(
+        old.elements if old.elements is not None else (), new.elements if new.elements is not None else ()
+    ):
+        return False
+    if old.numbers is None or new.numbers is None:
+        return old.numbers is new.numbers
+    finite = np.abs(new.numbers[np.isfinite(new.numbers)])
+    close = CLOSE * float(finite.max()) if finite.size else 0.0
+    return old.numbers.shape == new.numbers.shape and np.allclose(
+        old.numbers, new.numbers, CLOSE, close, equal_nan=True
+    )

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import re
+import stat
+import tarfile
+import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from checker import catalog
@@ -13,7 +19,6 @@ from checker.course.localised import built
 from checker.course.places import ROOT, start
 from checker.course.saving import replace_whole
 from checker.course.status import Misuse
-from checker.publish.packed import as_tar, as_zip
 from checker.publish.start import start_notebook
 
 NAME = "flash-puzzles"
@@ -23,7 +28,7 @@ TOP = (
     *(f"locks/{layer}.txt" for layer in ("check", "plot", "lab")),
 )
 KINDS = {".py", ".md", ".npz", ".sh", ".json", ".txt", ".js", ".css", ".html"}
-FILES = ("author", "class_pages", "course", "grade", "grades", "progress", "rounds", "similar", "site")
+FILES = ("author", "class_pages", "course", "grade", "grades", "progress", "rounds", "site")
 INSTRUCTORS = ("browser", "grading", "nbgrader", "publish", *(f"commands/{file}.py" for file in FILES))  # in checker/
 BACKGROUND = (
     *("docs/background/*.md", "docs/figures/*.svg", "docs/sources.md", "docs/own.md"),
@@ -33,6 +38,8 @@ PAGES = ("README.md", "docs/guide.md", "docs/README.zh.md")  # parts are built, 
 ASSISTANTS = "checker/publish/AGENTS.md"  # at the top of the archive: here its rules would hold for authors, too
 BACKEND = 'build-backend = "backend"\nbackend-path = ["checker/publish/wheel"]\n'  # which lies in the full course
 FULL_COURSE = re.compile(r"<!-- full course -->\n.*?<!-- /full course -->\n", re.DOTALL)  # what students do not get
+_WHEN = 315532800  # 1980: no file of an archive is older than that
+_Files = Mapping[str, tuple[bytes, int]]  # bytes and mode, by name
 
 
 def write(path: Path, root: Path = ROOT) -> list[str]:
@@ -71,3 +78,29 @@ def contents(root: Path) -> dict[str, tuple[bytes, int]]:
     settings = settings.replace(BACKEND, 'build-backend = "setuptools.build_meta"\n')
     files["pyproject.toml"] = settings.encode(), 0o644
     return files | {"AGENTS.md": ((root / ASSISTANTS).read_bytes(), 0o644)}
+
+
+def as_tar(files: _Files) -> bytes:
+    """Return a compressed tar archive."""
+    packed = io.BytesIO()
+    with (
+        gzip.GzipFile(fileobj=packed, mode="wb", mtime=_WHEN, filename="") as zipped,
+        tarfile.open(fileobj=zipped, mode="w", format=tarfile.GNU_FORMAT) as archive,
+    ):
+        for name, (data, mode) in sorted(files.items()):
+            entry = tarfile.TarInfo(name)
+            entry.size, entry.mode, entry.mtime = len(data), mode, _WHEN
+            archive.addfile(entry, io.BytesIO(data))
+    return packed.getvalue()
+
+
+def as_zip(files: _Files) -> bytes:
+    """Return a zip archive."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, (data, mode) in sorted(files.items()):
+            entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+            entry.create_system = 3  # Unix, whose modes these are
+            entry.external_attr = (stat.S_IFREG | mode) << 16
+            archive.writestr(entry, data, zipfile.ZIP_DEFLATED)
+    return packed.getvalue()

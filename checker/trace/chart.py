@@ -11,9 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from checker.report.translated import said
-from checker.trace import maps, svg, tiles, timeline, traffic, words
+from checker.trace import maps, svg, tiles, timeline, words
 from checker.trace.result import Recorded, Trace
-from checker.trace.svg import Panel
+from checker.trace.svg import SMALL, Panel
 
 WIDTH, MARGIN = 960.0, 16.0
 INNER = WIDTH - 2 * MARGIN
@@ -24,6 +24,8 @@ MONO = "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 XMLNS = "http://www.w3.org/2000/svg"
 ALONE = "<style>:root{color-scheme:light dark;color:CanvasText;background:Canvas}</style>"  # as whoever looks has it
 MASK = "everything to the right is hidden by the mask"
+PITCH, BAR = 26.0, 15.0  # from bar to bar, and how high one is
+LABELS, SAID = 84.0, 96.0  # left of the bars, and right of the longest
 
 
 def save(trace: Trace, folder: Path) -> list[Path]:
@@ -86,7 +88,7 @@ def _of_launch(launch: Recorded, trace: Trace) -> Iterator[Panel]:
     yield _caption(launch, masked=not all(grid.sees.all() for grid in grids))
     if pairs is not None:
         if other is None:
-            right = traffic.drawn(launch, HALF)
+            right = drawn(launch, HALF)
         elif other.pairs is None:
             right = tiles.invitation(other, HALF)
         else:
@@ -97,7 +99,7 @@ def _of_launch(launch: Recorded, trace: Trace) -> Iterator[Panel]:
         yield maps.reads(launch, INNER)
     else:
         left = TWO_THIRDS + 32
-        yield svg.beside((0, maps.reads(launch, TWO_THIRDS)), (left, traffic.drawn(launch, INNER - left)))
+        yield svg.beside((0, maps.reads(launch, TWO_THIRDS)), (left, drawn(launch, INNER - left)))
 
 
 def _caption(launch: Recorded, *, masked: bool) -> Panel:
@@ -124,3 +126,22 @@ def _legend(launch: Recorded, masked: bool) -> tuple[float, Panel]:
         marks += svg.at(left, 0, swatch + svg.text(30, 10, label))
         left += 30 + svg.width_of(label) + 20
     return left - 20, Panel(20, marks)
+
+
+def drawn(launch: Recorded, width: float) -> Panel:
+    """Return how often elements are moved on average, and how often is enough: as in the report, of this launch."""
+    bars = list(words.bars(launch.traffic))
+    scale = (width - LABELS - SAID) / max((max(done, most) for _, _, done, most in bars), default=1.0)
+    marks = svg.path(svg.line((LABELS, 0), (LABELS, len(bars) * PITCH)), **svg.LINE)
+    for n, (name, store, done, most) in enumerate(bars):
+        middle, bound = (n + 0.5) * PITCH, LABELS + most * scale
+        of = svg.fitted(said(f"{name} {'written' if store else 'read'}"), LABELS - 10, SMALL)
+        marks += svg.faint(LABELS - 8, middle, of, "end")
+        box = (LABELS, middle - BAR / 2, done * scale, BAR)
+        marks += svg.touched([box], store=store)
+        marks += svg.path(svg.line((bound, middle - 10), (bound, middle + 10)), stroke="currentColor", stroke_width=2.5)
+        share, look = said(" of ").join((f"{done:.2f}", f"{most:.2f}")), svg.BOLD if done > most else {}
+        marks += svg.text(LABELS + max(done, most) * scale + 7, middle, share + " ✗" * bool(look), SMALL, **look)
+    marks += svg.faint(LABELS, len(bars) * PITCH + 14, said("times per element; │ is the bound"))
+    title = svg.heading(said("Traffic against its bound"), width)
+    return svg.below([title, Panel(len(bars) * PITCH + 24, marks)], gap=6)

@@ -21,9 +21,8 @@ from benchmarks import speed
 from checker import catalog
 from checker.bench import table
 from checker.bench.result import Result, Size, Timing, from_json
-from checker.bench.roofline import NAMED, Gpu
+from checker.bench.roofline import NAMED, Gpu, asked, size_of
 from checker.bench.run import BenchmarkFailed, Extent, measure, predict, save
-from checker.bench.workload import asked, size_of
 from checker.catalog import s3_long_rows
 from checker.catalog.attention import dropped as dropout
 from checker.catalog.attention.dropout.cases import DropoutCaseMaker

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from checker.commands import lab
+from checker.commands import learner
 from checker.course import places
 from tests.conftest import importable
 
@@ -28,13 +28,13 @@ def test_it_opens_the_first_notebook(
         places.start(tmp_path).touch()
     if course:
         (tmp_path / "class" / "course.toml").touch()
-    monkeypatch.setattr(lab.places, "ROOT", tmp_path)
-    monkeypatch.setattr(lab.places, "spoken_start", lambda: tmp_path / "notebooks" / "00_start_here.ipynb")
+    monkeypatch.setattr(learner.places, "ROOT", tmp_path)
+    monkeypatch.setattr(learner.places, "spoken_start", lambda: tmp_path / "notebooks" / "00_start_here.ipynb")
     monkeypatch.setenv("COURSE", "class")
     monkeypatch.setenv("JUPYTER_CONFIG_PATH", "/own")
     started: list[list[str]] = []
     monkeypatch.setattr(os, "execv", lambda _, words: started.append(words))
-    assert CliRunner().invoke(lab.lab, ["--no-browser", "--port=9"]).exit_code == 0
+    assert CliRunner().invoke(learner.lab, ["--no-browser", "--port=9"]).exit_code == 0
     [words] = started
     page = "/lab/tree/notebooks" + ("/00_start_here.ipynb" if first else "")
     assert words[1:] == [

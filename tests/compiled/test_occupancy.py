@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checker.compiled.occupancy import at_once
+from checker.compiled.run import at_once
 from checker.course.targets import KNOWN, Target
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from checker.bench.roofline import asked
 from checker.bench.run import BenchmarkFailed, Extent, measure, source_of
-from checker.bench.workload import asked
 from checker.catalog import p6_flash_attention_2, p7_causal_backward
 from checker.catalog.attention.backward.gradients import given_all, launch_given
 from checker.catalog.attention.launch import Shape

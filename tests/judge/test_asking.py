@@ -7,8 +7,8 @@ import re
 from checker.course import ladder
 from checker.course.language import CHINESE
 from checker.course.translation import phrasebook
-from checker.judge.difference.asking import question, questions
 from checker.judge.difference.events import Kind
+from checker.judge.difference.finding import question, questions
 from checker.judge.difference.recordings import recordings
 
 PLACES = {

@@ -13,9 +13,9 @@ import pytest
 from checker.check import Conditions, check
 from checker.course import ladder
 from checker.course.verdict import Differs
-from checker.judge.difference.asking import question
+from checker.judge.difference.finding import question
 from checker.judge.difference.recordings import file_of, packed, recordings, unpacked
-from checker.publish.recorded import alike, recorded
+from checker.publish.build import alike, recorded
 from checker.submission.read import from_cells
 from tests.conftest import check_changed, check_kernel, importable
 from tests.kernels import named

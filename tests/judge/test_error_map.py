@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checker.course.case import Axis, AxisKind
-from checker.judge.error_map import MOST_CELLS, MOST_LINES, error_map
-from checker.judge.wrong import wrong_outputs
+from checker.judge.wrong import MOST_CELLS, MOST_LINES, error_map, wrong_outputs
 from tests.judge.made import case, code, puzzle, result, right
 
 

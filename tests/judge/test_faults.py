@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from checker.course.verdict import Traffic
-from checker.judge.faults import Fault, fault_findings, times
+from checker.judge.traffic import Fault, fault_findings, times
 from checker.sandbox.protocol.records import LOAD, STORE
 from tests.judge.made import case, where
 

@@ -7,7 +7,7 @@ import pytest
 
 from checker.course.case import Case
 from checker.course.puzzle import Expected
-from checker.judge.patterns import common_sizes, rounded_to
+from checker.judge.locate import common_sizes, rounded_to
 
 
 @pytest.mark.parametrize(("dtype", "name"), [(np.float16, "fp16"), (np.float32, None)])

@@ -16,9 +16,9 @@ from checker.course.places import ROOT, code
 from checker.course.saving import replace_whole
 from checker.grading import key, settings
 from checker.grading.settings import Settings
+from checker.publish.bundle import as_zip
 from checker.publish.gradescope import results
 from checker.publish.gradescope.run import COURSE, KEY, SETTINGS
-from checker.publish.packed import as_zip
 from checker.report.as_json import dumps
 
 PROGRAMS = ("setup.sh", "run_autograder")  # at the archive's root

