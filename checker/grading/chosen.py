@@ -52,7 +52,8 @@ def chosen(work: Work) -> list[Handed]:
     """
     puzzle, stem = catalog.load(work.puzzle), ladder.stems()[work.puzzle]
     if work.paths and not any(path.suffix in KINDS for path in work.paths):
-        raise Unresolved(f"There is no notebook and no .py file in it, only {some_of([_name(p) for p in work.paths])}")
+        names = some_of([_name(path) for path in work.paths])
+        raise Unresolved(f"There is no notebook, .py file or draft of puzzle {work.puzzle} in it, only {names}")
     files, unread = [], []
     for path in sorted(work.paths, key=lambda path: (ladder.without_number(path.stem) != stem, path)):
         try:

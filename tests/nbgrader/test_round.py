@@ -110,8 +110,8 @@ WAITING = {
     "cut": "is not a whole notebook",
     "old": "is a notebook of format 3",
     "latin": "is not UTF-8 text",
-    "archive": "There is no notebook and no .py file in it, only all.zip",
-    "word": "There is no notebook and no .py file in it, only homework.docx",
+    "archive": "There is no notebook, .py file or draft of puzzle p1 in it, only all.zip",
+    "word": "There is no notebook, .py file or draft of puzzle p1 in it, only homework.docx",
     "other": "defines online_softmax_kernel, the kernel of puzzle p3, and none of puzzle p1",
 }
 GRADED = dict.fromkeys(("right", "big", "noimport", "script", "inside", "two", "mac"), 100.0)
@@ -309,7 +309,7 @@ def test_what_a_platform_exports_is_collected(course: Course) -> None:
         (archive / f"{name}_flash-puzzles.json").write_text(json.dumps({"drafts": drafts, "progress": {}}))
     done = typed(course, "round", "p1")
     assert done.exit_code == 0 and "2 graded" in done.output, done.output
-    assert "zoe_10: There is no notebook and no .py file in it, only flash-puzzles.json" in " ".join(
+    assert "zoe_10: There is no notebook, .py file or draft of puzzle p1 in it, only flash-puzzles.json" in " ".join(
         done.output.split()
     )
     with (course.folder / "grades.csv").open() as file:
@@ -318,6 +318,14 @@ def test_what_a_platform_exports_is_collected(course: Course) -> None:
             *((name, "100.0") for name in ("wuli_7", "yu_9")),
             ("zoe_10", ""),
         ]
+
+
+def test_a_better_file_of_a_second_archive_counts(course: Course) -> None:
+    archive = course.folder / "downloaded" / ASSIGNMENT / "archive"
+    archive.mkdir(parents=True)
+    for name, code, points in (("1_flash", RIGHT.replace("exp(", "exp2("), 0.0), ("2_flash-puzzles-1", RIGHT, 100.0)):
+        (archive / f"yu_9_{name}.json").write_text(json.dumps({"drafts": {"p1": code}}))
+        assert typed(course, "round", "p1").exit_code == 0 and course.scores()["yu_9"] == points
 
 
 NEVER_A_NAME = ("bo\nb", b"b\xff".decode(errors="surrogateescape"), ".hid", "b\x1b[2J", "b\u202eo")
