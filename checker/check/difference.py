@@ -5,6 +5,7 @@ It begins when the verdict is fixed: what it finds is words, and changes no poin
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
@@ -15,12 +16,11 @@ from checker.course.verdict import Finding, Status
 from checker.judge.difference.comparison import MOST_TRIED, Compared, compared, is_right
 from checker.judge.difference.finding import to_tell, told
 from checker.judge.difference.recordings import cases_of, recordings
-from checker.judge.difference.taps import tapped
 from checker.judge.evidence import Locator
 from checker.judge.requests import launch_of
 from checker.sandbox.exchange import TooBusy
 from checker.sandbox.processes import SandboxFailed
-from checker.sandbox.protocol.launch import Launch
+from checker.sandbox.protocol.launch import GIVEN, Launch
 from checker.sandbox.protocol.results import LaunchResult
 from checker.sandbox.protocol.steps import MOST_STEPS
 from checker.submission.extract import Program
@@ -99,3 +99,36 @@ def _proven(puzzle: Puzzle, program: Program, seen: Compared, run: Run) -> tuple
     most = MOST_EARLIER if first else max(0, MOST_TRIED - len(candidates))
     guesses = seen.guesses_before(first[1] if first else None)[:most]
     return cured((seen.joined(own, other), own) for own, other in guesses) or first or (seen, "")
+
+
+class _Taps(ast.NodeTransformer):
+    """Pass each value that a name is assigned through GIVEN, except in assignments to several names at once."""
+
+    def visit_Assign(self, node: ast.Assign) -> ast.Assign:
+        if len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            node.value = _passed(node.targets[0].id, node.value)
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AnnAssign:
+        if node.value is not None and isinstance(node.target, ast.Name):
+            node.value = _passed(node.target.id, node.value)
+        return node
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AugAssign | ast.Assign:
+        if not isinstance(node.target, ast.Name):
+            return node
+        own = ast.BinOp(ast.Name(node.target.id, ast.Load()), node.op, node.value)
+        return ast.Assign([ast.Name(node.target.id, ast.Store())], _passed(node.target.id, own))
+
+
+def tapped(source: str, kernel: str) -> str:
+    """Return the text with taps in one kernel."""
+    tree = ast.parse(source)
+    for place, node in enumerate(tree.body):
+        if isinstance(node, ast.FunctionDef) and node.name == kernel:
+            tree.body[place] = _Taps().visit(node)
+    return ast.unparse(ast.fix_missing_locations(tree))
+
+
+def _passed(name: str, value: ast.expr) -> ast.Call:
+    return ast.Call(ast.Name(GIVEN, ast.Load()), [ast.Constant(name), value], [])

@@ -88,7 +88,7 @@ def _of_launch(launch: Recorded, trace: Trace) -> Iterator[Panel]:
     yield _caption(launch, masked=not all(grid.sees.all() for grid in grids))
     if pairs is not None:
         if other is None:
-            right = drawn(launch, HALF)
+            right = traffic_bars(launch, HALF)
         elif other.pairs is None:
             right = tiles.invitation(other, HALF)
         else:
@@ -99,7 +99,7 @@ def _of_launch(launch: Recorded, trace: Trace) -> Iterator[Panel]:
         yield maps.reads(launch, INNER)
     else:
         left = TWO_THIRDS + 32
-        yield svg.beside((0, maps.reads(launch, TWO_THIRDS)), (left, drawn(launch, INNER - left)))
+        yield svg.beside((0, maps.reads(launch, TWO_THIRDS)), (left, traffic_bars(launch, INNER - left)))
 
 
 def _caption(launch: Recorded, *, masked: bool) -> Panel:
@@ -128,7 +128,7 @@ def _legend(launch: Recorded, masked: bool) -> tuple[float, Panel]:
     return left - 20, Panel(20, marks)
 
 
-def drawn(launch: Recorded, width: float) -> Panel:
+def traffic_bars(launch: Recorded, width: float) -> Panel:
     """Return how often elements are moved on average, and how often is enough: as in the report, of this launch."""
     bars = list(words.bars(launch.traffic))
     scale = (width - LABELS - SAID) / max((max(done, most) for _, _, done, most in bars), default=1.0)

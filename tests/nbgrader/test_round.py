@@ -19,11 +19,11 @@ from click.testing import CliRunner, Result
 from nbgrader.api import Gradebook
 
 from checker.commands.cli import cli
+from checker.commands.rounds import moment
 from checker.course import places
 from checker.course.language import CHINESE, speaking
 from checker.course.status import Ended, Misuse
 from checker.grading import settings
-from checker.nbgrader.deadline import moment
 from checker.nbgrader.feedback import SECRET
 from tests.conftest import ROOT, SOLUTION
 from tests.nbgrader.conftest import ASSIGNMENT, RIGHT, Course, Notebook, copied, filled
