@@ -30,10 +30,10 @@ from checker.judge.wrong import Wrong, error_map, wrong_outputs
 # A finding goes by its kind ("named …" if it says what is wrong, not only where), by a part of that, or by its id.
 ORDER: tuple[tuple[set[str], str, str], ...] = (
     ({"named address"}, "memory", "It also explains where programs meet, and which elements stay unwritten."),
-    ({"gap and overlap"}, "gap", "A wrong map from programs to rows shows only in part in other cases."),
-    ({"gap and overlap"}, WRITTEN_TWICE, "Likewise."),
+    ({"wrong map"}, "gap", "A wrong map from programs to rows shows only in part in other cases."),
+    ({"wrong map"}, WRITTEN_TWICE, "Likewise."),
     ({"named value"}, OUTSIDE, "A wrong stride leaves the memory in one layout, and gives wrong values in another."),
-    ({"named address", "error"}, "vague value", "The values may be wrong because of that."),
+    ({"named address", "error"}, "inconclusive value", "The values may be wrong because of that."),
     ({"wrong output"}, "traffic of sizes", "Cases chosen for their sizes say little about a wrong kernel's traffic."),
     ({"wrong output", "error", "address"}, IDLE, "Idle programs may come from that mistake, or explain it."),
 )
@@ -140,14 +140,11 @@ def _diagnose(
     sizes: dict[int | None, str] = {one.case.id: "traffic of sizes" for one in evidence if one.case.once}
     moved = [one for one in observed.over_traffic if one.where.case_id in heard]
     seen: list[tuple[set[str], Finding | None]] = [
-        *(
-            _seen(note.finding, "memory", ("gap", "gap and overlap")[note.shared] if isinstance(note, Left) else "")
-            for note in memory
-        ),
+        *(_seen(n.finding, "memory", ("gap", "wrong map")[n.shared] if isinstance(n, Left) else "") for n in memory),
         *(_seen(one, "error") for one in name_errors(puzzle, raised, where, code)),
         *(_seen(one, "address") for one in name_refusals(puzzle, refused, where, code)),
         *(({"wrong output"}, None) for _ in wrong),
-        *(_seen(note.finding, "value", "" if note.conclusive else "vague value") for note in values),
+        *(_seen(note.finding, "value", "" if note.conclusive else "inconclusive value") for note in values),
         *(_seen(one, "work") for one in observed.overwork if one.where.case_id in heard),
         *(_seen(one, "traffic", sizes.get(one.where.case_id, "")) for one in moved),
     ]
@@ -168,10 +165,8 @@ def _worth_a_diagnosis(observed: Observed, evidence: list[Evidence]) -> set[int]
     With a single column, say, most mistakes look alike, and a launch in huge tensors trips over every mistake in an
     address. They are heard only if there is nothing wrong with any other.
     """
-    faulty = {
-        *(observed.failed.keys() - observed.unseen),
-        *(finding.where.case_id for finding in observed.over_traffic),
-    }
+    over = {finding.where.case_id for finding in observed.over_traffic}
+    faulty = (observed.failed.keys() - observed.unseen) | over
     cases = [one.case for one in evidence if one.case.id in faulty]
     return {case.id for case in cases if case.informative} or {case.id for case in cases}
 
