@@ -119,14 +119,15 @@ class _Own:
                 evidence += self._run(task, more)
                 made, findings = self._judged(task, evidence)
         asked = [one.case for one in evidence]
+        unjudged = self._is_unjudged(evidence, findings)
         open_ = {name for case in asked for name in case.proves} | {one.name for one in task.properties} - self.refused
         proven = tuple(_proven(one, asked) for one in properties(task, asked, made) if one.passed or one.name in open_)
         verdict = Verdict(
             None,
             task.name,
-            Status.NOT_JUDGED if self._is_unjudged(evidence, findings) else status_of(findings, proven),
+            Status.NOT_JUDGED if unjudged else status_of(findings, proven),
             tuple(findings),
-            proven,
+            () if unjudged else proven,
             (Run(Device.OWN.reported, self.seconds),),
             remarks=() if findings else tuple(self._remarks(evidence)),
             printed=self.printed,

@@ -138,6 +138,7 @@ def test_what_stops_a_file_is_said_and_nothing_is_left(added: str, finding: str,
     assert (found["verdict"], found["status"]) == ((finding, 1) if judged_anyway else ("not-judged", 4)), found[
         "report"
     ]
+    assert judged_anyway or not found["properties"]
     assert not [*tmp_path.glob("**/left.txt")]
 
 

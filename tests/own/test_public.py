@@ -158,6 +158,12 @@ GQA = RIGHT["gqa_forward"]
 FILES = {
     "scores masked with -1e6, as CS336 says": File(PLAIN.replace('float("-inf")', "-1e6"), SQUARE),
     "scores masked with -1e5": File(PLAIN.replace('float("-inf")', "-1e5"), SQUARE, "wrong-values"),
+    "a mask that is upside down, and nothing else": File(
+        PLAIN.replace("triu(1 +", "tril(-1 +"),
+        ("--types", "fp32", "--head-dim", "16", "--dense", "--no-compile"),
+        "causal-upside-down",
+        "✓ any number of queries and keys",
+    ),
     "atomic_max and atomic_min of fp32": File(OF_BLOCKS, ("--types", "fp32", "--no-compile")),
     "a pointer to another type": File(
         OF_BLOCKS.replace("atomic_max(most_ptr", "store(most_ptr.to(tl.pointer_type(tl.float16))"),

@@ -172,7 +172,7 @@ class _Maker:
             yield self.case("every kind of score", self.what, (1, 1, 40, 83), hard=not self.back)
         if self.masked:
             yield self.case("whole tiles", "causal", (1, 1, 128, 128), causal=True)
-            yield self.case("as many queries as keys", ("causal", self.tail), (1, 1, 75, 75), causal=True)
+            yield self.case("as many queries as keys", self.tail, (1, 1, 75, 75), causal=True)
             if not claims.square:
                 yield self.case("more keys than queries", "causal", (1, 1, 40, 150), causal=True)
                 yield self.case("more queries than keys", "hidden-queries", (1, 1, 150, 40), causal=True)
