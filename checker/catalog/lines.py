@@ -163,17 +163,6 @@ def calling(*names: str, everywhere: bool = False) -> Line:
     return of
 
 
-def branches_swapped(code: Text) -> Lines:
-    """tl.where(mask, 0 or -inf, …) with the mask of a load or store: what exists is thrown away."""
-    used = [holes["M"] for verb in ("load", "store") for holes in found(f"tl.{verb}(..., mask=M)", code.kernel)]
-    masks = {mask.id for mask in used if isinstance(mask, ast.Name)}
-
-    def throws_away(holes: Holes) -> bool:
-        return isinstance(holes["M"], ast.Name) and holes["M"].id in masks and is_number(holes["A"])
-
-    return having(code.assignments, "tl.where(M, A, _)", where=throws_away)
-
-
 def loads_of_minus_infinity(code: Text) -> Lines:
     """Loads whose masked lanes hold -inf."""
     forms = "tl.load(_, _, O, ...)", "tl.load(..., other=O)"
@@ -226,17 +215,6 @@ def start_times_step(code: Text) -> Lines:
         one
         for loop, name, step in steps
         for one in having(code.assignments, f"{name} * ({step})", f"({step}) * {name}")
-        if loop in one.loops
-    ]
-
-
-def beginning_added(code: Text) -> Lines:
-    """first + start + …, or start + first, in a loop over a range from `first`."""
-    beginnings = [(loop, ast.unparse(of["A"])) for loop, _, of in _loops(code) if not is_number(of["A"])]
-    return [
-        one
-        for loop, first in beginnings
-        for one in having(code.assignments, f"({first}) + _", f"_ + ({first})")
         if loop in one.loops
     ]
 

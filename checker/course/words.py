@@ -114,11 +114,6 @@ class Ideas(Page):
             key.partition("/")[0], said.title, said.explanation, said.hint, signs, question=said.question
         )
 
-    @property
-    def unmade(self) -> list[str]:
-        """Words without signs, so far."""
-        return sorted(self.words.keys() - self.made)
-
 
 class Findings(Page):
     """Makes findings of the words in one file, by their keys: `finding("lanes-collide", status, where, tensor="y")`."""

@@ -5,9 +5,7 @@ Each is made by what a learner calls: the report for a terminal, and the pages o
 
 from __future__ import annotations
 
-import html
 import io
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -59,11 +57,6 @@ def verdict_svg(verdict: Verdict) -> str:
     show(screen, verdict)
     title = f"./check {verdict.puzzle}"
     return screen.export_svg(title=title, theme=THEME, code_format=SVG.read_text(encoding="utf-8"), unique_id="report")
-
-
-def words_of(svg: str) -> list[str]:
-    """Return what stands in such a picture, from top to bottom: the same for every version of rich."""
-    return [html.unescape(text).replace("\xa0", " ") for text in re.findall(r"<text[^>]*>(.*?)</text>", svg)]
 
 
 def trace_svg(root: Path) -> str:

@@ -65,7 +65,7 @@ def test_what_has_not_the_form_is_refused_with_its_place(text: str, sentence: st
 def test_words_without_signs_and_signs_without_words_are_errors(tmp_path: Path) -> None:
     idea = ideas(tmp_path, f"{FIRST}\n# two: Two of {{what}}\nIt is two.\n? Is it?\n> Make it one.\n")
     assert idea("one", SIGN) == Misconception("one", "One", "It is one.", "Make it two.", (SIGN,))
-    assert idea.unmade == ["two"]
+    assert idea.words.keys() - idea.made == {"two"}
     with pytest.raises(LookupError, match=r"has no words for three; it has some for one, two\."):
         idea("three", SIGN)
     with pytest.raises(ValueError, match=r"one has no signs"):
@@ -74,7 +74,7 @@ def test_words_without_signs_and_signs_without_words_are_errors(tmp_path: Path) 
         idea("two", SIGN, which="them")
     assert idea("two", SIGN, what="three").title == "Two of three"
     assert idea("two", SIGN).title == "Two of {what}"  # which somebody else fills in
-    assert idea.unmade == []
+    assert idea.words.keys() <= idea.made
 
 
 def test_what_is_left_out_is_as_the_idea_has_it_or_another_file(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_what_is_left_out_is_as_the_idea_has_it_or_another_file(tmp_path: Path) 
     assert (more.id, more.title, more.explanation, more.hint) == ("one", "Two", "It is one.", "Make it three, by hand.")
     assert (less.title, less.explanation, less.question) == ("One", "It is less.", "Less?")
     assert idea("three", SIGN).title == "Three"  # which this file does not change
-    assert idea.unmade == []
+    assert idea.words.keys() <= idea.made
 
 
 def test_ideas_are_picked_by_ids_that_exist() -> None:
@@ -116,7 +116,7 @@ def test_every_puzzle_has_its_words_and_every_word_a_puzzle() -> None:
     assert len(pages) > 30
     for page in pages:
         module = importlib.import_module(".".join(page.relative_to(ROOT).with_suffix("").parts))
-        assert module is general or module.idea.unmade == [], page
+        assert module is general or module.idea.words.keys() <= module.idea.made, page
 
 
 def test_findings_need_all_that_their_words_leave_open(tmp_path: Path) -> None:

@@ -29,7 +29,6 @@ from tests.notebook.conftest import Kernel
 
 STEMS = ladder.stems()
 WRONG = named("p1_no_division").text
-TAGS = re.compile(r"<[^>]*>")
 
 
 def test_an_empty_kernel_gets_an_invitation(cell: Kernel) -> None:
