@@ -126,9 +126,8 @@ class Grades(ExportPlugin):
             return any(str(problem) in json.dumps(cell.get("outputs", []), ensure_ascii=False) for cell in then)
         except (OSError, ValueError):
             return False
-        course = settings.read_once(Path(self.parent.coursedir.root))
         with suppress(KeyProblem):
-            best, verdict = recorded(_IDS[assignment], found, course)
+            best, verdict = recorded(_IDS[assignment], found, settings.read_once(Path(self.parent.coursedir.root)))
             found = found if verdict is None else [best]  # a better file may lie next to the one that was graded
         return any(_as_it_was(one.cells, then) for one in found)
 
