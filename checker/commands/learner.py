@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from dataclasses import replace
 from importlib.util import find_spec
@@ -19,10 +18,7 @@ from checker.check import Conditions, check
 from checker.commands.arguments import PATH, of_file, of_puzzle
 from checker.commands.output import end
 from checker.course import places
-from checker.course.edits import changes
 from checker.course.ladder import id_of
-from checker.course.paragraphs import in_language
-from checker.course.puzzle import Puzzle
 from checker.course.saving import replace_whole
 from checker.course.status import ExitStatus, Misuse
 from checker.learner import hints, record, standing, stub
@@ -33,7 +29,7 @@ from checker.learner.progress import helped, noted, opened
 from checker.learner.solution import page
 from checker.report import screen, terminal
 from checker.report.translated import said
-from checker.report.words import typed
+from checker.report.words import typed, why
 from checker.submission.definitions import candidates
 from checker.submission.read import Unreadable, from_cells, from_file
 
@@ -179,22 +175,17 @@ def solution(puzzle: str, force: bool) -> None:
     _remark(shown.remark)
     console = screen.console()
     if shown.open and console.is_terminal:
-        _print(console, shown.code, shown.walk_through)
+        from rich.syntax import Syntax  # in the terminal's colours, and without boxes and backgrounds
+
+        console.print(Syntax(shown.code, "python", theme=COLOURS, background_color="default", word_wrap=True))
+        if shown.walk_through:
+            _told(console, shown.walk_through)
     elif shown.open:  # into a pipe, as the files are
         click.echo(f"{shown.code}\n{shown.walk_through}" if shown.walk_through else shown.code)
     for sentence, command in shown.closing:
         screen.say(console, sentence, command)
     if not shown.open:
         sys.exit(ExitStatus.REFUSED)
-
-
-def _print(console: Console, code: str, walk_through: str) -> None:
-    """Print code and its walk-through for a terminal, in its colours, and without sandboxes and backgrounds."""
-    from rich.syntax import Syntax
-
-    console.print(Syntax(code, "python", theme=COLOURS, background_color="default", word_wrap=True))
-    if walk_through:
-        _told(console, walk_through)
 
 
 def _told(console: Console, markdown: str) -> None:
@@ -219,37 +210,30 @@ def bug(piece: int | None, puzzle: str, number: int | None, line: int | None, fa
 
     Open once the puzzle is solved. Exit status 1: the puzzle is not solved yet, or the bug is not fixed.
     """
-    bugs = bugs_of(puzzle) if piece is None else museum()
-    if not bugs and piece is not None:
-        raise Misuse("This copy of the course has no museum: ask whoever gave it to you.")
+    bugs, of = (museum(), "public projects") if piece is not None else (bugs_of(puzzle), f"puzzle {puzzle}")
     if not bugs:
-        raise Misuse(f"This copy of the course has no bugs of puzzle {puzzle}: ask whoever gave it to you.")
+        raise Misuse(f"This copy of the course has no bugs of {of}: ask whoever gave it to you.")
     console, progress = screen.console(), opened().progress
     fixed = progress.of(puzzle).bugs if piece is None else 0
     chosen = next(n for n in (piece, number, min(fixed + 1, len(bugs))) if n is not None)
     if not 1 <= chosen <= len(bugs):
-        raise Misuse(
-            f"Puzzle {puzzle} has bugs 1 to {len(bugs)}; there is no bug {chosen}."
-            if piece is None
-            else f"The museum has pieces 1 to {len(bugs)}; there is no piece {chosen}."
-        )
+        raise Misuse(f"The bugs of {of} are 1 to {len(bugs)}; there is no bug {chosen}.")
     one = bugs[chosen - 1]
     if not progress.of(one.puzzle).solved:
         screen.say(console, f"Bugs open once puzzle {one.puzzle} is solved.", typed("check", one.puzzle))
         sys.exit(ExitStatus.REFUSED)
-    found = catalog.load(one.puzzle)
     if fix:
-        sys.exit(_fixed(console, one))
+        sys.exit(_fixed(console, one, bugs))
     if line is not None or fails is not None:
-        _judged(console, one, found, line, (fails or "").replace(",", " ").split())
-    elif number is None and fixed >= len(bugs):
+        _judged(console, one, line, (fails or "").replace(",", " ").split(), one.is_fixed(progress))
+    elif piece is None and number is None and fixed >= len(bugs):
         say = f"You have fixed all {one.total} bugs of puzzle {puzzle}. One of them again:"
         screen.say(console, say, bugs[0].command)
     else:
-        _handed_out(console, one, found)
+        _handed_out(console, one, one.is_fixed(progress))
 
 
-def _handed_out(console: Console, one: Bug, puzzle: Puzzle) -> None:
+def _handed_out(console: Console, one: Bug, fixed: bool) -> None:
     """Write the bug's file, if it is not there, show it, and say what to do."""
     from rich.syntax import Syntax
 
@@ -267,46 +251,63 @@ def _handed_out(console: Console, one: Bug, puzzle: Puzzle) -> None:
     else:
         say = f"Puzzle {one.puzzle}, bug {one.number} of {one.total}: {shown}"
     console.print(say, style="bold")
+    if fixed and one.edits(text):
+        _explained(console, one)
+        return
     language = "python" if console.is_terminal else "text"
     console.print(Syntax(text, language, line_numbers=True, background_color="default", word_wrap=True))
     console.print("\nThere is one mistake in it. Which of these properties does it break, and which line is to blame?")
-    for p in puzzle.properties:
+    properties = catalog.load(one.puzzle).properties
+    for p in properties:
         console.print(Text.assemble("  ", (f"{p.name:14}", "bold"), f" {said(p.title)}"))
-    names = " ".join(p.name for p in puzzle.properties[:2])
+    names = " ".join(p.name for p in properties[:2])
     screen.say(console, "\nSay it first, with the names that you choose:", f'{one.command} LINE=17 FAILS="{names}"')
     screen.say(console, f"Then fix it in {shown}, with one edit:", f"{one.command} FIX=1")
 
 
-def _judged(console: Console, one: Bug, puzzle: Puzzle, line: int | None, fails: list[str]) -> None:
-    """Say whether the guesses are right."""
-    known = [p.name for p in puzzle.properties]
+def _judged(console: Console, one: Bug, line: int | None, fails: list[str], fixed: bool) -> None:
+    """Say whether the guesses are right, and why."""
+    known = [p.name for p in catalog.load(one.puzzle).properties]
     if strange := [name for name in fails if name not in known]:
         raise Misuse(f"There is no property {', '.join(strange)}. There are: {', '.join(known)}.")
     submission = from_cells([("code", one.text)], one.path().name, numbered=False)
     verdict = check(one.puzzle, submission, Conditions(targets=())).verdict
-    failing = {p.name for p in verdict.properties if not p.passed}
+    failing = {p.name: said(why(p)) for p in verdict.properties if not p.passed}
     for name in fails:
         console.print(f"✓ {name}: fails indeed" if name in failing else f"✗ {name}: holds all the same")
-    if fails:
-        console.print(f"  What fails: {', '.join(name for name in known if name in failing)}", style="dim")
+    if fails or line in one.lines:
+        console.print("What fails:")
+        for name, reason in failing.items():
+            console.print(screen.Prose(f"  {name}: {reason}", style="dim"))
     if line is None:
         return
     if line not in one.lines:
         console.print(f"✗ Line {line} is not to blame. Look again.")
         return
-    console.print(f"✓ Line {line} is to blame.")
+    console.print(f"✓ Line {line} is to blame. The report says to whoever wrote it:")
     finding = verdict.findings[0]
     console.print(f"  {finding.title}", style="bold")
     console.print(f"  {finding.explanation}")
-    screen.say(console, f"Now fix it in {places.shown(one.path())}:", f"{one.command} FIX=1")
+    if fixed:
+        _explained(console, one)
+    else:
+        screen.say(console, f"Now fix it in {places.shown(one.path())}:", f"{one.command} FIX=1")
 
 
-def _fixed(console: Console, one: Bug) -> ExitStatus:
+def _explained(console: Console, one: Bug) -> None:
+    """Say of a bug that is fixed how to begin again, and what it was in a public project."""
+    screen.say(console, f"You have fixed it. To begin again, delete {places.shown(one.path())}, and type:", one.command)
+    if one.story:
+        console.print()
+        _told(console, one.shown_story)
+
+
+def _fixed(console: Console, one: Bug, bugs: tuple[Bug, ...]) -> ExitStatus:
     """Check the learner's fix: accepted, and made in one place."""
     path = one.path()
     try:
         submission = from_file(Path(os.path.relpath(path)))
-        places_changed = len(changes(one.text, path.read_text(encoding="utf-8", errors="replace")))
+        places_changed = one.edits(path.read_text(encoding="utf-8", errors="replace"))
     except (Unreadable, OSError) as problem:
         raise Misuse(f"{problem} Get the file: {one.command}") from problem
     if places_changed == 0:
@@ -325,17 +326,15 @@ def _fixed(console: Console, one: Bug) -> ExitStatus:
         return ExitStatus.REFUSED
     console.print(f"✓ fixed: bug {one.number} of {one.total}", style="bold green")
     if one.story:
-        story = re.sub(r"^## \w+: ", "## ", in_language(one.story), flags=re.MULTILINE)  # the kernel's name
-        _told(console, story)
-        if one.number < one.total:
-            screen.say(console, "Next:", f"make bug MUSEUM={one.number + 1}")
-        return ExitStatus.ACCEPTED
+        _told(console, one.shown_story)
     try:
-        noted(one.puzzle, lambda was: replace(was, bugs=max(was.bugs, one.number)))
+        progress = noted(one.puzzle, one.noted).progress
     except OSError as error:
         console.print(f"That you have fixed it cannot be written down in progress.txt ({error.strerror}).")
-    if one.number < one.total:
-        screen.say(console, "Next:", f"make bug PUZZLE={one.puzzle}")
+        return ExitStatus.ACCEPTED
+    still = [bug for bug in bugs if progress.of(bug.puzzle).solved and not bug.is_fixed(progress)]
+    if still:
+        screen.say(console, "Next:", min(still, key=lambda bug: (bug.number < one.number, bug.number)).command)
     return ExitStatus.ACCEPTED
 
 

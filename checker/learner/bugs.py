@@ -10,16 +10,20 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from checker.course import places
 from checker.course.edits import changes, code_of, read
+from checker.course.paragraphs import in_language
+from checker.learner.progress import Entry, Progress
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
+
+_COMMENTS = re.compile(r"\s*(?:#.*)?$", re.MULTILINE)  # with empty lines, and spaces at the ends of others
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,7 @@ class Bug:
     """A kernel with one mistake."""
 
     puzzle: str
+    name: str  # of its kernel
     number: int  # from 1; of the puzzle's bugs, or of the museum
     total: int
     text: str  # of its file
@@ -42,6 +47,26 @@ class Bug:
         """What shows it again."""
         chosen = f"MUSEUM={self.number}" if self.story else f"PUZZLE={self.puzzle} NUMBER={self.number}"
         return f"make bug {chosen}"
+
+    def edits(self, text: str) -> int:
+        """Return in how many places a text has other code."""
+        return len(changes(_COMMENTS.sub("", self.text), _COMMENTS.sub("", text)))
+
+    @property
+    def shown_story(self) -> str:
+        """Its story in the language that is spoken, without the kernel's name."""
+        return in_language(self.story).replace(f"## {self.name}: ", "## ")
+
+    def is_fixed(self, progress: Progress) -> bool:
+        """Return whether it was fixed before."""
+        entry = progress.of(self.puzzle)
+        return self.name in entry.pieces if self.story else self.number <= entry.bugs
+
+    def noted(self, was: Entry) -> Entry:
+        """Return what was reached in its puzzle once it is fixed."""
+        if self.story:
+            return replace(was, pieces=was.pieces | {self.name})
+        return replace(was, bugs=max(was.bugs, self.number))
 
 
 def bugs_of(puzzle_id: str, root: Path = places.ROOT) -> tuple[Bug, ...]:
@@ -74,7 +99,7 @@ def _made(stories: Mapping[str, str], called: str, root: Path) -> tuple[Bug, ...
         code = codes[id := name.partition("_")[0]]
         text = kernels[name].made_of(code)
         [blame] = changes(head + code, head + text)
-        found.append(Bug(id, number, len(stories), head + text, blame, story))
+        found.append(Bug(id, name, number, len(stories), head + text, blame, story))
     return tuple(found)
 
 

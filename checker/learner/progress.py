@@ -33,13 +33,13 @@ ABOUT = (
 _DIGITS = 12  # of a text's SHA-256: enough to tell one learner's texts apart
 PATIENCE = 2.0  # seconds to wait for another process, which needs milliseconds
 _NAMES = r"[a-z][a-z0-9_-]*(?: [a-z][a-z0-9_-]*)*"
+_SETS = {name: f"{name} about" for name in ("asked", "told", "right", "wrong")} | {"pieces": "fixed in the museum"}
 _LINE = re.compile(
     r"puzzle (?P<puzzle>[a-z]?[1-9]\d{0,3}): (?:solved(?: (?P<when>\d{4}-\d\d-\d\d \d\d:\d\d))?|(?P<open>not solved))"
     r"(?:, last accepted as (?P<text>[0-9a-f]{12}))?"
     r"(?:, (?P<hints>\d{1,3}) hints? seen)?(?:, helped at level (?P<level>[12]))?"
-    rf"(?:, asked about (?P<asked>{_NAMES}))?(?:, told about (?P<told>{_NAMES}))?"
-    rf"(?:, right about (?P<right>{_NAMES}))?(?:, wrong about (?P<wrong>{_NAMES}))?"
-    r"(?:, (?P<bugs>\d{1,3}) bugs? fixed)?",
+    + "".join(rf"(?:, {words} (?P<{name}>{_NAMES}))?" for name, words in _SETS.items())
+    + r"(?:, (?P<bugs>\d{1,3}) bugs? fixed)?",
     re.ASCII,
 )
 
@@ -55,7 +55,8 @@ class Entry:
     told: frozenset[str] = frozenset()  # findings whose hint was shown, too
     right: frozenset[str] = frozenset()  # predictions: what the first guess at each was
     wrong: frozenset[str] = frozenset()
-    bugs: int = 0  # found and fixed
+    pieces: frozenset[str] = frozenset()  # of the museum, found and fixed
+    bugs: int = 0  # of the puzzle, in the same way
     text: str = ""  # which text was accepted last: the beginning of its SHA-256
     level: int = 0  # the most help that a stub gave: 1, the solution's comments; 2, its code with holes
 
@@ -71,6 +72,7 @@ class Entry:
             told,
             (self.right | other.right) - wrong,
             wrong,
+            self.pieces | other.pieces,
             max(self.bugs, other.bugs),
             max(self.text, other.text),
             max(self.level, other.level),
@@ -114,7 +116,7 @@ def parse(data: bytes) -> tuple[Progress, int]:
             continue
         if found := _LINE.fullmatch(text):
             puzzle_id = found["puzzle"] if found["puzzle"][0].isalpha() else f"p{found['puzzle']}"  # as it was once
-            names = {name: frozenset((found[name] or "").split()) for name in ("asked", "told", "right", "wrong")}
+            names = {name: frozenset((found[name] or "").split()) for name in _SETS}
             hints, bugs, level = (int(found[name] or 0) for name in ("hints", "bugs", "level"))
             when, text = found["when"] or "", found["text"] or ""
             entry = Entry(not found["open"], when, hints, bugs=bugs, text=text, level=level, **names)
@@ -136,9 +138,9 @@ def written(progress: Progress) -> bytes:
             clauses.append(f"{entry.hints} hint{'s' if entry.hints > 1 else ''} seen")
         if entry.level:
             clauses.append(f"helped at level {entry.level}")
-        for about in ("asked", "told", "right", "wrong"):
-            if names := getattr(entry, about):
-                clauses.append(f"{about} about {' '.join(sorted(names))}")
+        for name, words in _SETS.items():
+            if names := getattr(entry, name):
+                clauses.append(f"{words} {' '.join(sorted(names))}")
         if entry.bugs:
             clauses.append(f"{entry.bugs} bug{'s' if entry.bugs > 1 else ''} fixed")
         lines.append(f"puzzle {puzzle_id}: {', '.join(clauses)}")

@@ -48,9 +48,11 @@ def rows(progress: Progress) -> Iterator[Row]:
 
 
 def summary(progress: Progress) -> str:
-    """Return how many are solved, as a sentence."""
-    done = sum(progress.of(puzzle_id).solved for puzzle_id in ladder.RUNGS)
-    return f"{done} of {len(ladder.RUNGS)} puzzles solved."
+    """Return how many are solved, as a sentence, and how many bugs are fixed, if any is."""
+    done, entries = sum(progress.of(puzzle_id).solved for puzzle_id in ladder.RUNGS), progress.entries.values()
+    bugs, pieces = sum(one.bugs for one in entries), sum(len(one.pieces) for one in entries)
+    said = f"{done} of {len(ladder.RUNGS)} puzzles solved."
+    return f"{said} Bugs fixed: {bugs}, and {pieces} in the museum." if bugs or pieces else said
 
 
 def evening(progress: Progress) -> str:

@@ -19,7 +19,6 @@ from tests.conftest import ROOT, lending
 from tests.learner.conftest import Course, solution_text
 
 EVERY = [bug for puzzle_id in ladder.RUNGS for bug in bugs_of(puzzle_id)]
-HARDEST = [bugs_of(puzzle_id)[-1] for puzzle_id in ("w1", "p3", "a4", "p7")]
 
 
 def named(bug: Bug) -> str:
@@ -88,10 +87,13 @@ def test_a_hunt(hunting: Course) -> None:
     assert "✗ Line" in wrong.stdout and "✓ values" in wrong.stdout and "✗ far-rows" in wrong.stdout
     right = hunting.run("bug", "3", "--line", str(line))
     assert (right.returncode, "✓ Line" in right.stdout) == (0, True)
+    assert "values: failed with: every kind of row" in right.stdout
+    assert "traffic: counted once the results are right" in right.stdout
     finding = next(m for m in catalog.load("p3").misconceptions if m.id == "denominator-not-rescaled")
     assert finding.title in right.stdout and finding.hint[:20] not in right.stdout
 
-    assert hunting.run("bug", "3", "--fix").returncode == 1  # nothing was changed yet
+    file.write_text(bug.text.replace(":\n", ":  # mine\n\n"))
+    assert "is as it was" in hunting.run("bug", "3", "--fix").stdout
     code = solution_text("p3").partition('"""\n')[2]
     head = bug.text.partition("\n")[0] + "\n"
     file.write_text(head.replace("mistake", "blunder") + code)
@@ -100,7 +102,7 @@ def test_a_hunt(hunting: Course) -> None:
     file.write_text(head + code.replace("m - shift", "shift - m"))
     refused = hunting.run("bug", "3", "--fix")
     assert (refused.returncode, "Find out:" in refused.stdout, "Try:" in refused.stdout) == (1, True, False)
-    file.write_text(head + code)
+    file.write_text(f"{head}{code}\n# mine\n")
     fixed = hunting.run("bug", "3", "--fix")
     assert (fixed.returncode, "✓ fixed" in fixed.stdout) == (0, True)
     assert hunting.progress == "puzzle p3: solved 2026-01-01 10:00, 1 bug fixed\n"
@@ -118,7 +120,16 @@ def test_a_piece_of_the_museum_tells_its_story_once_it_is_fixed(hunting: Course)
     (hunting.root / "bugs" / f"museum_{piece.number}.py").write_text(head + solution_text("p3").partition('"""\n')[2])
     fixed = hunting.run(*number, "--fix")
     assert fixed.returncode == 0 and report in fixed.stdout and f"make bug MUSEUM={piece.number + 1}" in fixed.stdout
-    assert "bug fixed" not in (hunting.root / "progress.txt").read_text()
+    assert f"solved 2026-01-01 10:00, fixed in the museum {piece.name}\n" in hunting.progress
+    for again in ((), ("--line", str(piece.lines[0]))):
+        told = hunting.run(*number, *again).stdout
+        assert report in told and "You have fixed it." in told and "Now fix it" not in told
+    _, *others = (one.name for one in museum() if one.puzzle == "p3")
+    (hunting.root / "progress.txt").write_text(f"puzzle p3: solved, fixed in the museum {others[-1]}\n")
+    assert f"make bug MUSEUM={piece.number + 1}" in hunting.run(*number, "--fix").stdout
+    (hunting.root / "progress.txt").write_text(f"puzzle p3: solved, fixed in the museum {' '.join(others)}\n")
+    assert "make bug" not in hunting.run(*number, "--fix").stdout  # all others are locked
+    assert f"Bugs fixed: 0, and {1 + len(others)} in the museum." in hunting.run("progress").stdout
 
 
 def test_what_the_learner_has_begun_is_kept(hunting: Course) -> None:
@@ -135,7 +146,7 @@ def test_what_the_learner_has_begun_is_kept(hunting: Course) -> None:
         (["2"], 1, "Bugs open once puzzle p2 is solved"),
         (["3", "--number", "99"], 2, "there is no bug 99"),
         (["--museum", "1"], 1, "Bugs open once puzzle p2 is solved"),
-        (["--museum", "0"], 2, "there is no piece 0"),
+        (["--museum", "0"], 2, "there is no bug 0"),
         (["3", "--fails", "speed"], 2, "no property speed"),
         (["3", "--line", "x"], 2, "--line"),
         (["3", "--fix"], 2, "make bug PUZZLE=p3"),

@@ -87,6 +87,7 @@ LSE = (
     idea("merged-lse-is-the-max", merging_with_lse(lambda lse, m, l: m)),
     idea("lse-without-max", merging_with_lse(lambda lse, m, l: np.log(l))),
     idea("lse-without-log", merging_with_lse(lambda lse, m, l: m + l)),
+    idea("lse-by-query", merging_with_lse(lambda lse, m, l: (m + np.log(l)).T.reshape(m.shape))),
     idea("lse-is-the-normaliser", merging_with_lse(lambda lse, m, l: l)),
     idea(
         "lse-in-base-two",
