@@ -52,7 +52,7 @@ def name_errors(puzzle: Puzzle, raised: list[Raised], where: Locator, code: Text
         in_line = sign.at is None or code.has(sign.at, item.error.line)
         return in_line and sign.recognises(item.error.message)
 
-    language = "PyTorch" if puzzle.pytorch else "Triton"
+    language = "Python" if puzzle.pytorch else "Triton"  # a function's error may be PyTorch's, Triton's or its own
     named, rest = cover(known_errors(puzzle), raised, recognises)
     for idea, items in named:
         error, said = items[0].error, plain(items[0].error.message)

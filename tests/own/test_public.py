@@ -235,6 +235,12 @@ FILES = {
         ("--types", "fp16", "--head-dim", "16", "--dense", "--no-compile"),
         says="[dot-in-half]. The results are as near as PyTorch's in half precision.",
     ),
+    "an argument that Triton has no longer": File(
+        GQA.replace("tl.dot(q, k,", "tl.dot(q, k, trans_b=False,"),
+        SMALL,
+        "not-in-this-triton",
+        "Python says: dot() got",
+    ),
     "a kernel that is launched for each row": File(
         TWICE.replace("return y", "return torch.softmax(x.float(), 1).to(x.dtype)"),
         ONE_ROW,

@@ -80,7 +80,9 @@ def through(sign: Writes | Unwritten, made: Callable[[Case, Callable[[Case], Out
 _OF_CUDA = (
     r"NVIDIA driver|compiled with CUDA|CUDA GPUs|active drivers?|CUDA-capable|[Ll]ibcuda|accelerator device|cudaGet"
 )
-_OF_TRITON = r"InterpreterBuilder.*no attribute|module 'triton[.\w]*' has no attribute|libdevice|have been removed"
+_OF_TRITON = (
+    r"InterpreterBuilder.*no attribute|module 'triton[.\w]*' has no attribute|libdevice|have been removed|'trans_[ab]'"
+)
 # What stops a file that may be right elsewhere.
 STOPS = (
     idea("needs-a-card", Raises(re.compile(_OF_CUDA))),
