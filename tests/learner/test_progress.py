@@ -33,6 +33,7 @@ ENTRY = st.builds(
     st.integers(0, 999),
     st.tuples(NAMES, NAMES),
     st.tuples(NAMES, NAMES),
+    NAMES,
     st.integers(0, 999),
     st.just("") | st.from_regex(r"[0-9a-f]{12}", fullmatch=True),
     st.integers(0, 2),
