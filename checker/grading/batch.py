@@ -123,11 +123,7 @@ def _fault(problem: Exception) -> str:
 
 
 def _each(
-    function: Callable[[Work, Path], Any],
-    works: Sequence[Work],
-    folder: Path,
-    crew: Crew,
-    done: Callable[[int], None],
+    function: Callable[[Work, Path], Any], works: Sequence[Work], folder: Path, crew: Crew, done: Callable[[int], None]
 ) -> list[Any]:
     """Return what a function says of each, or the exception; what was lost, or had no time, is tried again after all
     others.

@@ -35,11 +35,7 @@ def _kind(of: Any, description: str, **limits: Any) -> Any:
     return Annotated[of, Meta(description=description, **limits)]
 
 
-_ID = _kind(
-    str,
-    "use letters, digits, `-`, `_` and `.` only, in quotes",
-    pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*\Z",
-)
+_ID = _kind(str, "use letters, digits, `-`, `_` and `.` only, in quotes", pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*\Z")
 _SLUG = _kind(
     str,
     "use at most 50 small letters, digits and `-` between them, in quotes",

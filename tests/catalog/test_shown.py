@@ -18,10 +18,7 @@ UNSHOWN = {
         "p3": {"max-by-lane"},
         "p4": {"max-by-lane"},
     },
-    "the work that it adds is said, and not yet why": {
-        "p6": {"loop-to-another-end"},
-        "b1": {"loop-to-another-end"},
-    },
+    "the work that it adds is said, and not yet why": {"p6": {"loop-to-another-end"}, "b1": {"loop-to-another-end"}},
     "it is seen by its values or by NaN alone, and not yet told from other mistakes": {
         "a3": {"p-in-half"},
         "a4": {"last-tile-left-out"},

@@ -38,10 +38,7 @@ def test_tensor_memory_is_handed_out_in_columns() -> None:
 
 
 @given(
-    st.sampled_from([*KNOWN.values()]),
-    st.sampled_from([1, 2, 4, 8, 16]),
-    st.integers(1, 255),
-    st.integers(0, 232448),
+    st.sampled_from([*KNOWN.values()]), st.sampled_from([1, 2, 4, 8, 16]), st.integers(1, 255), st.integers(0, 232448)
 )
 def test_no_core_is_ever_overfull(target: Target, warps: int, registers: int, shared: int) -> None:
     fits, _ = at_once(target, warps, registers, shared)

@@ -163,10 +163,7 @@ def test_plain_arithmetic_and_what_is_costly() -> None:
     ]
     assert [
         assembler.divides(one(o)) for o in ("div.full.f32", "div.rn.f32", "v_div_fixup_f32", "rem.s32", "mul.f32")
-    ] == [
-        *([True] * 3),
-        *([False] * 2),
-    ]
+    ] == [*([True] * 3), *([False] * 2)]
     assert assembler.scales_for_base_2(one("mul.f32", "%r1, %r2, 0f3FB8AA3B"))
     assert assembler.writes_shared(one("st.shared.v4.b32")) and not assembler.writes_shared(one("st.global.b32"))
 

@@ -121,9 +121,7 @@ def main() -> int:
         for one in pool.map(outcome, chosen(patterns)):
             outcomes.append(one)
             print(
-                f"{one.kernel.folder}/{one.kernel.name}: {one.first} ({one.seconds:.0f} s)",
-                file=sys.stderr,
-                flush=True,
+                f"{one.kernel.folder}/{one.kernel.name}: {one.first} ({one.seconds:.0f} s)", file=sys.stderr, flush=True
             )
     # Several checks share the GPU's memory. What might come of that is checked again, alone.
     outcomes = [

@@ -203,8 +203,7 @@ SEES_ALL = ("bwrap", "--dev-bind", "/", "/", "--die-with-parent")
 
 
 @pytest.mark.parametrize(
-    "what",
-    ["another checker", "no checker", "no key", "another key", "no course", "no submissions"],
+    "what", ["another checker", "no checker", "no key", "another key", "no course", "no submissions"]
 )
 def test_a_worker_that_would_judge_otherwise_is_refused(desk: Path, dask: Dask, what: str) -> None:
     """Without this, it would give other verdicts, write records where nobody finds them, or see nothing handed in."""

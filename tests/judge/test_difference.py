@@ -134,11 +134,7 @@ RELATED = {  # a change, and what the value that differs is instead
     ),
     "another name": (("p6", "Vj = tl.load(v_head", "Vj = tl.load(k_head"), r"it is what Kj is in the solution\."),
     "NaN": (
-        (
-            "p3",
-            "l = l * tl.exp(m - shift)",
-            "wrong = m - m\n        l = 0.0 * wrong + l * tl.exp(m - shift)",
-        ),
+        ("p3", "l = l * tl.exp(m - shift)", "wrong = m - m\n        l = 0.0 * wrong + l * tl.exp(m - shift)"),
         r"The first NaN is wrong in line \d+, made of m = -inf\.",
     ),
     "infinity": (

@@ -173,13 +173,7 @@ def test_two_runs_are_for_launches_whose_programs_can_meet_and_for_a_gpu() -> No
             replace(case(), title="on a GPU", grid=(1,), on_gpu=True),
         )
     }
-    assert runs == {
-        "about values": 1,
-        "about traffic": 2,
-        "one program": 1,
-        "chosen for its sizes": 1,
-        "on a GPU": 2,
-    }
+    assert runs == {"about values": 1, "about traffic": 2, "one program": 1, "chosen for its sizes": 1, "on a GPU": 2}
 
 
 def test_a_law_is_checked_where_all_values_are_right() -> None:

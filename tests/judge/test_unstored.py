@@ -53,8 +53,7 @@ def test_without_a_store_there_is_nothing_to_point_at() -> None:
 
 
 @pytest.mark.parametrize(
-    ("inside", "lines"),
-    [("    pass\n", "Lines 8 to 11 stand"), ("    # FILL IN\n    pass\n", "Lines 9 to 12 stand")],
+    ("inside", "lines"), [("    pass\n", "Lines 8 to 11 stand"), ("    # FILL IN\n    pass\n", "Lines 9 to 12 stand")]
 )
 def test_a_kernel_that_is_empty_because_its_lines_stand_below_it_is_told_so(inside: str, lines: str) -> None:
     finding = first(HEAD + inside + BODY)

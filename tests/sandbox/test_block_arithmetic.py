@@ -29,10 +29,7 @@ SUMS = {
     "rounded_once": ("    y = tl.dot(h, h)\n    tl.store(h_ptr + at, y.to(tl.float16))\n", set()),
     "p_rounded_for_its_product": (LOOP + "y += tl.dot(tl.exp(tl.dot(h, h) - 9.0).to(h.dtype), h)\n", set()),
     "scaled_in_half": (LOOP + "y += tl.dot((h * 0.5).to(tl.float16), h)\n", set()),
-    "earlier_tile_kept_in_half": (
-        LOOP + "y += tl.dot(half, h)\n        half = tl.dot(h, h).to(tl.float16)\n",
-        set(),
-    ),
+    "earlier_tile_kept_in_half": (LOOP + "y += tl.dot(half, h)\n        half = tl.dot(h, h).to(tl.float16)\n", set()),
     "exact_in_half": (
         "    half = tl.where(x > 0, 2.0, 0.25).to(tl.float16)\n    y = tl.exp((half * half - half).to(tl.float32))\n",
         set(),

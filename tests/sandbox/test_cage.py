@@ -27,12 +27,7 @@ pytestmark = pytest.mark.usefixtures("nothing_left")
 def started(cage: Cage, script: str) -> Started:
     """A process inside that runs a text: any module with a main would do, and timeit's runs what it gets."""
     return cage.start(
-        "timeit",
-        [["-n1", "-r1", script]],
-        {},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        "timeit", [["-n1", "-r1", script]], {}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
 
 
