@@ -104,10 +104,7 @@ def _splits(make: SplitCaseMaker) -> list[Case]:
 def _of_other_blocks(make: SplitCaseMaker) -> list[tuple[Shape, Cut]]:
     """Keys of a split that are a multiple of Br and not of Bc, queries that are one of Bc and not of Br."""
     wide, tall = Shape(9, 48, 16, 16, 32, 2), Shape(16, 33 + make.some(), 16, 32, 16, 2)
-    return [
-        (wide.interleaved(make.sizes, k=False), Cut(3, 16)),
-        (tall.interleaved(make.sizes, q=False), Cut(2, 32)),
-    ]
+    return [(wide.interleaved(make.sizes, k=False), Cut(3, 16)), (tall.interleaved(make.sizes, q=False), Cut(2, 32))]
 
 
 def _merges(make: SplitCaseMaker) -> list[Case]:

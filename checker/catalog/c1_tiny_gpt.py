@@ -28,10 +28,7 @@ LAYOUTS = (
     ("K dense, V with its heads side by side", {"v": Layout.SIDE_BY_SIDE}),
     ("rows apart in memory", dict.fromkeys(("q", "k", "v"), Layout.PADDED)),
 )
-GRADIENTS = (
-    ("dO with its heads side by side", {"do": Layout.SIDE_BY_SIDE}),
-    ("dO of a sum", {"do": Layout.EXPANDED}),
-)
+GRADIENTS = (("dO with its heads side by side", {"do": Layout.SIDE_BY_SIDE}), ("dO of a sum", {"do": Layout.EXPANDED}))
 
 
 def cases(draw: Draw) -> list[Case]:

@@ -168,9 +168,6 @@ PUZZLE = puzzle(
     large_cases=large_cases(KERNEL, block_of),
     timed=timed,
     pictured=pictured(KERNEL, "four rows", (4, 64), {"BLOCK_SIZE": 64}),
-    misconceptions=(
-        *WHOLE_ROW,
-        *rows.worded((*RESULTS, *rows.ADDRESSING), rows.IN_ONE_BLOCK),
-    ),
+    misconceptions=(*WHOLE_ROW, *rows.worded((*RESULTS, *rows.ADDRESSING), rows.IN_ONE_BLOCK)),
     questions=QUESTIONS,
 )

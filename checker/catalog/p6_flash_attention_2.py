@@ -37,12 +37,7 @@ PROPERTIES = (
 
 
 def launch(
-    name: str,
-    proves: Proves,
-    shape: Shape,
-    inputs: values.Inputs,
-    causal: bool = False,
-    once: bool = False,
+    name: str, proves: Proves, shape: Shape, inputs: values.Inputs, causal: bool = False, once: bool = False
 ) -> Case:
     """Return one launch: a program per head and tile of queries."""
     outputs = {"o": unwritten(inputs.q, inputs.q.dtype), "lse": unwritten(inputs.q[..., 0], np.float32)}

@@ -127,13 +127,7 @@ def _complaint(puzzle: Puzzle, result: Compiled, timed: Compiled, where: Locator
     ):
         return idea.finding(Status.DOES_NOT_COMPILE, place, (said,))
     return finding(
-        "compiler-error",
-        Status.DOES_NOT_COMPILE,
-        place,
-        (said,),
-        kernel=job.kernel,
-        target=job.target,
-        form=form,
+        "compiler-error", Status.DOES_NOT_COMPILE, place, (said,), kernel=job.kernel, target=job.target, form=form
     )
 
 

@@ -15,13 +15,7 @@ from checker.sandbox.protocol.records import is_size
 FEWEST = 3  # values that have one factor by more than chance
 SMALL_ERROR = 2e-2  # relative; below it a value is nearly right
 
-_CONSTANTS = {
-    "ln 2": float(np.log(2)),
-    "log2(e)": float(np.log2(np.e)),
-    "2": 2.0,
-    "0.5": 0.5,
-    "-1": -1.0,
-}
+_CONSTANTS = {"ln 2": float(np.log(2)), "log2(e)": float(np.log2(np.e)), "2": 2.0, "0.5": 0.5, "-1": -1.0}
 _OF_D: dict[str, Callable[[float], float]] = {
     "D": lambda d: d,
     "1 / D": lambda d: 1 / d,

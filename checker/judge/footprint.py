@@ -72,11 +72,7 @@ def footprint_findings(
         )
     elif at_once > most.at_once:
         yield finding(
-            "too-much-at-once",
-            Status.OVER_TRAFFIC,
-            where(line, case),
-            at_once=f"{at_once:,}",
-            most=f"{most.at_once:,}",
+            "too-much-at-once", Status.OVER_TRAFFIC, where(line, case), at_once=f"{at_once:,}", most=f"{most.at_once:,}"
         )
     else:
         yield finding(

@@ -46,8 +46,7 @@ COMMON = (
         "reduction-of-a-number", Raises(re.compile(r"axis -?\d+ .*out of bounds for (shape \[\]|array of dimension 0)"))
     ),
     idea(
-        "maximum-without-its-place",
-        Raises(re.compile(r"is not iterable|iteration over a 0-d|values to unpack"), _pair),
+        "maximum-without-its-place", Raises(re.compile(r"is not iterable|iteration over a 0-d|values to unpack"), _pair)
     ),
     idea("shape-is-a-tuple", Raises(re.compile(r"'(int|constexpr|tensor)' object is not iterable"))),
     idea("block-as-a-number", Raises(re.compile(r"only (0-dimensional|length-1|size-1) arrays can be converted"))),

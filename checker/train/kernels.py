@@ -43,12 +43,7 @@ if os.environ.get("TRITON_INTERPRET") == "1" and isinstance(tl.sum, JITFunction)
         "checker.train.kernels first."
     )
 
-PUZZLES = {
-    "flash_attention_2_kernel": "p6",
-    "delta_kernel": "p7",
-    "dk_dv_kernel": "p7",
-    "dq_kernel": "p7",
-}
+PUZZLES = {"flash_attention_2_kernel": "p6", "delta_kernel": "p7", "dk_dv_kernel": "p7", "dq_kernel": "p7"}
 # What `__getattr__` gives.
 flash_attention_2_kernel: Any
 delta_kernel: Any

@@ -107,11 +107,7 @@ class Shape:
 
 
 def tensors(
-    shape: Shape,
-    values: Mapping[str, Array],
-    role: Role = Role.INPUT,
-    kinds: tuple[str, ...] = (),
-    bf16: bool = False,
+    shape: Shape, values: Mapping[str, Array], role: Role = Role.INPUT, kinds: tuple[str, ...] = (), bf16: bool = False
 ) -> dict[str, Tensor]:
     """Tensors by parameter, from values by name, each laid out as one of its name is.
 

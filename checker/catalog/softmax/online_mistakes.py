@@ -9,16 +9,7 @@ import numpy as np
 from checker.catalog.lines import inverse_factor, minimum, ratio_of_exponentials
 from checker.catalog.numbers import exp32
 from checker.catalog.softmax import blockwise_mistakes
-from checker.catalog.softmax.models import (
-    ABOVE_A_ROW,
-    LATE,
-    by_passes,
-    guarded,
-    max_over,
-    online,
-    relative,
-    unguarded,
-)
+from checker.catalog.softmax.models import ABOVE_A_ROW, LATE, by_passes, guarded, max_over, online, relative, unguarded
 from checker.course.case import Array
 from checker.course.misconception import Writes
 from checker.course.words import Ideas

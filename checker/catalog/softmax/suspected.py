@@ -21,11 +21,7 @@ LARGEST_EXPONENT = 110  # e to that power, or to a little less a hundred thousan
 
 
 def suspected_rows(
-    kernel: Kernel,
-    whole: bool = False,
-    largest: float = np.inf,
-    launcher: Launcher = launch,
-    transposed: bool = False,
+    kernel: Kernel, whole: bool = False, largest: float = np.inf, launcher: Launcher = launch, transposed: bool = False
 ) -> Suspected:
     """For a kernel by rows. `whole`: a block holds a row; `largest`: absolute value of x; `transposed`: as y is."""
     of = partial(_Rows, blocks=kernel.constexprs, whole=whole, transposed=transposed)

@@ -61,13 +61,7 @@ def launch_split(name: str, proves: Proves, shape: Shape, cut: Cut, inputs: Inpu
 
 
 def launch_merge(
-    name: str,
-    proves: Proves,
-    shape: Shape,
-    Bs: int,
-    parts: Parts,
-    dtype: type[Any] = np.float32,
-    once: bool = False,
+    name: str, proves: Proves, shape: Shape, Bs: int, parts: Parts, dtype: type[Any] = np.float32, once: bool = False
 ) -> Case:
     """Return one launch of `merge_kernel`: a program per query and head. Of the shape, Br is 1; O has the `dtype`."""
     splits = len(parts.lse)

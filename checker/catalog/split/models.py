@@ -229,10 +229,7 @@ def parts_reached(last: Callable[[Case], int]) -> Reaches:
         n_q, heads = case.grid
         d, at = int(case.constexprs["D"]), program // n_q * n_q + program % n_q
         far = last(case) * heads * n_q + at
-        return (
-            Reach(False, "lse_part_ptr", at, far),
-            Reach(False, "o_part_ptr", at * d, far * d + d - 1),
-        )
+        return (Reach(False, "lse_part_ptr", at, far), Reach(False, "o_part_ptr", at * d, far * d + d - 1))
 
     return Reaches(of)
 

@@ -191,10 +191,6 @@ def tensor(plain: Any) -> Any:
     return __init__
 
 
-OF_SEMANTIC = {
-    "broadcast_impl_value": broadcast,
-    "binary_op_type_checking_impl": checked,
-    "expand_dims": expanded,
-}
+OF_SEMANTIC = {"broadcast_impl_value": broadcast, "binary_op_type_checking_impl": checked, "expand_dims": expanded}
 OF_BUILDER = {"create_broadcast": broadcast_tile, "create_expand_dims": expanded_tile}
 OF_BLOCK_TYPE = {"__init__": block_type, "to_ir": of_type, "with_element_ty": with_element_ty}

@@ -124,11 +124,7 @@ class Launcher:
             running.launched.setdefault(kind, {**vars(form), "signature": signature, **launch})
 
     def _argument(
-        self,
-        name: str,
-        value: Any,
-        tensors: list[SandboxTensor],
-        copied: list[tuple[torch.Tensor, npt.NDArray[Any]]],
+        self, name: str, value: Any, tensors: list[SandboxTensor], copied: list[tuple[torch.Tensor, npt.NDArray[Any]]]
     ) -> Any:
         """Return what the kernel gets for a value; a tensor's memory goes to `tensors`, and to `copied` if it is a
         copy.

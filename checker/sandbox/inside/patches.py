@@ -166,9 +166,7 @@ _ONCE = (
 _TILES = Group(_BUILDER, "", _all(_remembered, cached.OF_BUILDER))  # notes below are taken of these
 _INDEX = Group(_TENSOR, _FORMS, {"__index__": _instead(accesses.index)})
 _HANDLES = Group(
-    f"{_ROOT}.TensorHandle",
-    "work is not counted",
-    {"__init__": Patch(cached.handle, lambda self, data, dtype: None)},
+    f"{_ROOT}.TensorHandle", "work is not counted", {"__init__": Patch(cached.handle, lambda self, data, dtype: None)}
 )
 _QUICKLY = (
     Group(_ROOT, "", {"_InterpreterComparison": _used(), "_get_np_dtype": _remembered(cached.of_type)}),

@@ -143,12 +143,7 @@ def cage_program(machine: str) -> bytes:
 
 def _beginning(machine: str) -> list[tuple[int, int, int, int]]:
     """Return the rules that every filter begins with: only this machine's own calls, and its number loaded."""
-    rules = [
-        (_LOAD, 0, 0, _ARCH),
-        (_EQUAL, 1, 0, _AUDIT_ARCH[machine]),
-        (_RETURN, 0, 0, _KILL),
-        (_LOAD, 0, 0, _NUMBER),
-    ]
+    rules = [(_LOAD, 0, 0, _ARCH), (_EQUAL, 1, 0, _AUDIT_ARCH[machine]), (_RETURN, 0, 0, _KILL), (_LOAD, 0, 0, _NUMBER)]
     if machine == "x86_64":
         rules += [(_AT_LEAST, 0, 1, _X32), (_RETURN, 0, 0, _EPERM)]
     return rules

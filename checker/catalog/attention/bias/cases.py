@@ -21,13 +21,7 @@ from checker.catalog.attention.bias.launch import (
     drawn_bias,
     gradient_launch,
 )
-from checker.catalog.attention.forward.cases import (
-    EVERY,
-    FAR_ROWS,
-    LONG,
-    CaseMaker,
-    Chosen,
-)
+from checker.catalog.attention.forward.cases import EVERY, FAR_ROWS, LONG, CaseMaker, Chosen
 from checker.catalog.attention.launch import FAR_APART, Proves, Shape, sampled
 from checker.catalog.attention.values import Inputs, drawn_factor, hard_inputs, normal_inputs
 from checker.catalog.cases import covering

@@ -58,10 +58,7 @@ def _of_tiles_of_queries(o: Array, do: Array, case: Case) -> Array:
     return np.repeat(sums, block)[: len(rows), None]
 
 
-DELTA_OF_EVERYTHING = (
-    _with_delta(lambda o, do, case: np.asarray((o * do).sum())),
-    _with_delta(_of_tiles_of_queries),
-)
+DELTA_OF_EVERYTHING = (_with_delta(lambda o, do, case: np.asarray((o * do).sum())), _with_delta(_of_tiles_of_queries))
 
 # P: another mask, or other scores.
 

@@ -23,11 +23,7 @@ from checker.course.puzzle import Expected, Kernel, Property
 DOUBLE_ERROR = 1e-9  # relative, in fp64: far below what fp32 can do, and room for an epsilon that guards a division
 TILES_AT_ONCE = 12  # largest tiles that may be alive beside the outputs: a right function needs half of them
 
-KERNEL = Kernel(
-    name="flash_attention_forward",
-    parameters=("q", "k", "v", "scale", "causal", "Br", "Bc"),
-    pytorch=True,
-)
+KERNEL = Kernel(name="flash_attention_forward", parameters=("q", "k", "v", "scale", "causal", "Br", "Bc"), pytorch=True)
 
 PROPERTIES = (
     Property("values", "queries of every kind", 20),
