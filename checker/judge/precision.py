@@ -49,7 +49,7 @@ def losses(evidence: Evidence, where: Locator) -> list[Loss]:
 def _loss(case: Case, line: int, way: int, times: int, where: Locator) -> Loss:
     said = finding(LOSSES[way], Status.WRONG, where(line, case))
     if times > 1:
-        counted = f"{said.explanation} In this case {times} operations do so, in all programs together."
+        counted = f"{said.explanation} In this case {times} operations have this fault, in all programs together."
         said = replace(said, explanation=counted)
     return Loss(said, way, way in OF_SIZES)
 
