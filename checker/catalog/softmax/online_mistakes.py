@@ -35,13 +35,11 @@ def _at_least(least: float) -> Writes:
     return online(guard=lambda m, first: np.maximum(m, least))
 
 
-_MAX_NOT_KEPT = online(next_max=lambda m_new, m_block: np.full_like(m_new, -np.inf))
-
 ONLINE = (
     idea("denominator-not-rescaled", online(_no_factor)),
     idea("new-part-rescaled-too", online(new_part_rescaled=True)),
-    idea("minimum-for-maximum", _MAX_NOT_KEPT.at(minimum, needed=True)),
-    idea("max-not-kept", _MAX_NOT_KEPT),
+    idea("minimum-for-maximum", online(new_max=np.minimum).at(minimum, needed=True)),
+    idea("max-not-kept", online(next_max=lambda m_new, m_block: np.full_like(m_new, -np.inf))),
     idea("new-part-not-rescaled", online(block_max_in_term=True)),
     idea("rescaled-by-the-inverse", online(lambda m, m_new: exp32(m_new - m)).at(inverse_factor, needed=True)),
     idea("written-too-early", online(divided_by="running l")),

@@ -74,46 +74,38 @@ def with_one_more(case: Case, split: int) -> Array:
     return np.arange(first, last + bool(inside))
 
 
-def padding_counted(as_far_as_n_k: bool) -> Writes:
-    """Keys past a split's end were loaded as 0 and count: all that fill its last tile, or as many as exist."""
+def hidden_from(limit: Callable[[Case], float]) -> Writes:
+    """Return what splits write that hide keys from `limit(case)` on, and not those past their end.
+
+    A key past a split's end was loaded as 0, and counts up to the end of its tile. Where all of a split's first tile
+    are hidden, NaN comes of it.
+    """
 
     def outputs(case: Case) -> Outputs:
         if not is_split(case):
             return {}
-        made = []
-        for split in range(case.grid[0]):
+        n, counted = limit(case), []
+
+        def keys(case: Case, split: int) -> Array:
             first, last = keys_of(case, split)
-            filled = first + in_whole_tiles(case, last - first)
-            made.append((min(filled, shape_of(case).n_k) if as_far_as_n_k else filled) - last)
-        extra = iter(n for n, tiles in zip(made, tiles_of(case), strict=True) if tiles)
+            if kept := [key for key in range(first, last) if key < n]:
+                end = first + in_whole_tiles(case, last - first)
+                counted.append(max(0, int(min(end, n)) - last))
+            return np.array(kept, int)
 
         def of(part: Case) -> Outputs:
-            zeros, v = next(extra), wide(part, "v")
-            s = np.pad(scores(part), ((0, 0), (0, 0), (0, zeros)))
-            return {n: x for n, x in attention(s, np.pad(v, ((0, 0), (0, zeros), (0, 0)))).items() if n in part.tensors}
+            past = (0, 0), (0, counted.pop(0)), (0, 0)
+            s, v = np.pad(scores(part), (past[0], past[2], past[1])), np.pad(wide(part, "v"), past)
+            return {name: x for name, x in attention(s, v).items() if name in part.tensors}
 
-        return of_splits(case, of)
+        made = of_splits(case, of, keys)
+        for split in range(case.grid[0]):
+            if n <= begin(case, split) < shape_of(case).n_k:
+                for values in made.values():
+                    values[split] = np.nan
+        return made
 
     return Writes(outputs)
-
-
-def keys_below_n_q(case: Case) -> Outputs:
-    """Keys are compared with n_q: where all of a split's first tile are hidden, NaN comes of it."""
-    if not is_split(case):
-        return {}
-    n_q = shape_of(case).n_q
-    made = of_splits(case, right, lambda case, split: own_keys(case, split)[own_keys(case, split) < n_q])
-    for split in range(case.grid[0]):
-        if n_q <= begin(case, split) < shape_of(case).n_k:
-            for values in made.values():
-                values[split] = np.nan
-    return made
-
-
-def length(case: Case, split: int) -> int:
-    """Return how many keys a split has."""
-    first, last = keys_of(case, split)
-    return last - first
 
 
 def stored(change: Callable[[Case, dict[str, Array]], Outputs]) -> Writes:

@@ -24,13 +24,12 @@ from checker.catalog.split.models import (
     end,
     exchanged,
     from_to,
+    hidden_from,
     ids_exchanged,
     in_splits,
     in_whole_tiles,
-    keys_below_n_q,
     left_out,
     lifted,
-    padding_counted,
     part_stored,
     queries_first,
     right,
@@ -90,8 +89,11 @@ KEYS = (
         in_splits(right, with_one_more),
         in_splits(right, from_to(begin, lambda case, split: end(case, split) + 1)),
     ),
-    *(idea("keys-behind-the-end-counted", sign) for sign in (padding_counted(False), padding_counted(True))),
-    idea("keys-compared-with-n-q", Writes(keys_below_n_q)),
+    *(
+        idea("keys-behind-the-end-counted", hidden_from(limit))
+        for limit in (lambda case: np.inf, lambda case: shape_of(case).n_k)
+    ),
+    idea("keys-compared-with-n-q", hidden_from(lambda case: shape_of(case).n_q)),
     *(
         idea("split-begins-elsewhere", in_splits(right, from_to(lambda case, split: split * shape_of(case).Bc, last)))
         for last in (lambda case, split: split * shape_of(case).Bc + cut_of(case).keys, end)

@@ -7,13 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from checker.catalog.attention.backward.gradients import Gradients, collected, gradients
+from checker.catalog.attention.backward.gradients import Gradients, gradients
+from checker.catalog.attention.backward.gradients import collected as collected_exactly
 from checker.catalog.attention.bounds import looked_at, transposed
 from checker.catalog.attention.dropped import dropped
 from checker.catalog.attention.forward.models import last_looked_at
 from checker.catalog.attention.launch import shape_of, wide, writes
 from checker.catalog.attention.reference import has_keys, scores, sees, visible
-from checker.catalog.numbers import EPS32, exp32
+from checker.catalog.numbers import EPS32, exp32, rounded
 from checker.course.case import Array, Case
 from checker.course.misconception import Reach, Writes
 from checker.course.text import products_of
@@ -23,6 +24,13 @@ Wrong = Callable[[Case, Gradients], dict[str, Array]]
 First = Callable[[int, int, int, int], int]  # (first key of the tile, n_k - n_q, Br, Bc) → first query
 
 DP = products_of("do_ptr", "v_ptr")  # the one that gives dP
+
+
+def collected(case: Case, p: Array, ds: Array) -> dict[str, Array]:
+    """Return the gradients of P and dS, which may become infinite in fp16 before a product."""
+    if case.tensors["q_ptr"].values.dtype == np.float16:
+        p, ds = rounded(p), rounded(ds)
+    return collected_exactly(case, p, ds)
 
 
 def from_gradients(formula: Wrong) -> Writes:

@@ -81,6 +81,7 @@ BIAS_OF_SCORES = (
     idea(
         "bias-missing",
         with_scores(scaled_products),
+        merged(lambda s, b: s + b, lambda s, b, m: exp32(s - m)),
         Writes(lambda case: with_bias(case, np.zeros(1)) if writes(case, "dbias") else {}),
     ),
     idea(

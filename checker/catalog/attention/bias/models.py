@@ -10,7 +10,7 @@ import numpy.typing as npt
 from checker.catalog.attention.backward.gradients import Gradients, gradients
 from checker.catalog.attention.backward.models import delta_of, lse_of, p_of
 from checker.catalog.attention.bounds import looked_at
-from checker.catalog.attention.forward.models import from_scores, last_looked_at, of_scores, with_lse
+from checker.catalog.attention.forward.models import from_scores, guarded, last_looked_at, of_scores, with_lse
 from checker.catalog.attention.launch import shape_of, wide, writes
 from checker.catalog.attention.reference import bias, is_causal, scaled_products, sees
 from checker.catalog.numbers import exp32
@@ -40,7 +40,7 @@ def merged(of_max: Callable[[Array, Array], Array], p: Callable[[Array, Array, A
             own, here = slice(start, start + block), (start // block <= last_looked_at(case))[:, None]
             s_j, b_j = (s - b)[..., own], b[..., own]
             m_new = np.maximum(m, of_max(s_j, b_j).max(axis=-1, keepdims=True))
-            shift = np.where(np.isinf(m_new), 0.0, m_new)
+            shift = guarded(m_new)
             with np.errstate(all="ignore"):
                 p_j, a = p(s_j, b_j, shift), exp32(m - shift)
                 l = np.where(here, a * l + p_j.sum(axis=-1, keepdims=True), l)

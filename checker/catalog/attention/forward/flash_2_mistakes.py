@@ -15,6 +15,7 @@ from checker.catalog.attention.forward.models import (
     Over,
     attention,
     from_scores,
+    guarded,
     in_whole_tiles,
     last_looked_at,
     one,
@@ -72,7 +73,7 @@ def running(
             compared = every[..., j * block : (j + 1) * block] if hidden_too else s_j
             m_j = reduced(np.max, compared, case, over in ("max", "both"))
             m_new = top(m, m_j)
-            shift = np.where(np.isinf(m_new), 0.0, m_new)
+            shift = guarded(m_new)
             minus = own(m_j) if own else shift
             p_j = unscaled(s_j, minus, scale) if unscaled else p(s_j, minus)
             a = exp32(m - shift)
@@ -100,9 +101,9 @@ def _or_one(l: Array) -> Array:
     return np.where(l == 0, 1.0, l)
 
 
-def tile_softmax(s: Array, _: Array) -> Array:
-    """Return the softmax of a tile's scores, in place of their exponentials."""
-    e = exp32(s - np.maximum(s.max(axis=-1, keepdims=True), -1e300))
+def tile_softmax(s: Array, m: Array) -> Array:
+    """Return a tile's exponentials relative to m, divided by their own sum."""
+    e = exp32(s - m)
     return np.asarray(e / _or_one(e.sum(axis=-1, keepdims=True)))
 
 
@@ -136,8 +137,8 @@ def _step(
         for j, (s_j, v_j) in enumerate(tiles(s, v, case)):
             m_j = s_j.max(axis=-1, keepdims=True)
             m_new = np.maximum(m, m_j)
-            shift = np.where(np.isinf(m_new), 0.0, m_new)
-            weights = exp32(s_j - np.where(np.isinf(m_j), 0.0, m_j))
+            shift = guarded(m_new)
+            weights = exp32(s_j - guarded(m_j))
             at_hand = Visit(l, l, weights.sum(axis=-1, keepdims=True), exp32(m - shift), exp32(m_j - shift))
             new_l = p(at_hand) * l + q(at_hand) * at_hand.sum
             at_hand = Visit(l, new_l, at_hand.sum, at_hand.old, at_hand.new)
@@ -153,7 +154,7 @@ def _step(
 
 
 def _by_own_sum(v: Visit) -> Array:
-    return 1 / _or_one(v.sum)
+    return np.where(v.new == 0, 0.0, 1 / _or_one(v.sum))  # relative to the running maximum, P may be 0 throughout
 
 
 def _as_it_comes(v: Visit) -> Array:
@@ -198,7 +199,7 @@ ACCUMULATION = (
     idea("accumulator-not-rescaled", running(old_o=one)),
     idea("denominator-not-rescaled", running(old_l=one)),
     idea("denominator-not-rescaled/with-o", running(old_l=one, old_o=one)),
-    idea("new-part-not-rescaled", running(own=_same), running(own=lambda m: np.where(np.isinf(m), 0.0, m))),
+    idea("new-part-not-rescaled", running(own=_same), running(own=guarded)),
     idea("divided-at-every-step", running(each=_or_one, last=one)),
     idea("divided-at-every-step/and-at-the-end", running(each=_or_one)),
     idea("divided-twice", running(last=lambda l: _or_one(l) ** 2)),
@@ -214,8 +215,7 @@ def lse_instead(value: Callable[[Array, Array], Array]) -> Writes:
 
     def formula(s: Array, v: Array, case: Case) -> Outputs:
         m = s.max(axis=-1, keepdims=True)
-        shift = np.where(np.isinf(m), 0.0, m)
-        e = exp32(s - shift)
+        e = exp32(s - guarded(m))
         l = e.sum(axis=-1, keepdims=True)
         return {"o_ptr": (dropped(case, e) @ v) / np.where(l == 0, 1.0, l), "lse_ptr": value(m, l)[..., 0]}
 

@@ -75,10 +75,11 @@ def _scaled(factor: Callable[[float, int], float]) -> Writes:
     return from_scores(formula)
 
 
-def _whole(s: Array, v: Array, case: Case) -> Outputs:
-    """Return the attention to whole tiles of keys alone; nothing if there is none."""
+def _whole(s: Array, v: Array, case: Case, nothing: float) -> Outputs:
+    """Return the attention to whole tiles of keys alone; if there is none, an O of `nothing`."""
     end = s.shape[-1] // shape_of(case).Bc * shape_of(case).Bc
-    return attention(s[..., :end], v[:, :end], case) if end else attention(s - np.inf, v)
+    made = attention(s[..., :end], v[:, :end], case) if end else attention(s - np.inf, v)
+    return made if end else {**made, "o_ptr": np.full_like(made["o_ptr"], nothing)}
 
 
 def _whole_seen(s: Array, v: Array, case: Case) -> Outputs:
@@ -199,7 +200,9 @@ SCORES = (
     idea("no-max-subtraction", *(without_max(guarded).at(unshifted, needed=True) for guarded in (False, True))),
     idea("base-two", from_scores(lambda s, v, case: {"o_ptr": attention(s / LOG2_E, v, case)["o_ptr"]})),
     idea("last-keys-only", from_scores(_last_tile)),
-    idea("whole-tiles-only", from_scores(_whole), from_scores(_whole_seen)),
+    idea(
+        "whole-tiles-only", *(from_scores(partial(_whole, nothing=o)) for o in (0.0, np.nan)), from_scores(_whole_seen)
+    ),
     idea("whole-tiles-only/unwritten", Unwritten(_without_whole_tiles)),
     idea("only-one-head", from_scores(_of_head_0)),
     idea("only-one-head/k-and-v", Writes(lambda case: _with_keys_of_head_0(case))),

@@ -46,12 +46,17 @@ def with_lse(m: Array, l: Array, o: Array) -> Outputs:
     return {"o_ptr": o, "l_ptr": l[..., 0], "m_ptr": m[..., 0], "lse_ptr": (m + np.log(l))[..., 0]}
 
 
+def guarded(m: Array) -> Array:
+    """Return what a right kernel subtracts for a maximum: 0 for -inf, but not for inf."""
+    return np.where(np.isneginf(m), 0.0, m)
+
+
 def attention(s: Array, v: Array, case: Case | None = None) -> Outputs:
     """Return what a right kernel writes, of these scores; exponentials in fp32. `case`: the launch, if it may have
     dropout.
     """
     m = s.max(axis=-1, keepdims=True)
-    e = exp32(s - np.where(np.isinf(m), 0.0, m))
+    e = exp32(s - guarded(m))
     l = e.sum(axis=-1, keepdims=True)
     return with_lse(m, l, ((dropped(case, e) if case else e) @ v) / np.where(l == 0, 1.0, l))
 
@@ -91,12 +96,16 @@ def reduced(how: Callable[..., Array], x: Array, case: Case, whole: bool) -> Arr
 
 
 def without_max(guarded: bool) -> Writes:
-    """Exponentials of the scores themselves; `guarded`: where they sum to 0, O is divided by 1, as the lessons do."""
+    """Return exponentials of the scores themselves, in V's type before they meet V.
+
+    `guarded`: where they sum to 0, O is divided by 1, as the lessons do.
+    """
 
     def formula(s: Array, v: Array, case: Case) -> Outputs:
         e = exp32(s)
         l = e.sum(axis=-1, keepdims=True)
-        o = (dropped(case, e) @ v) / (np.where(l == 0, 1.0, l) if guarded else l)
+        p = dropped(case, e).astype(case.tensors["v_ptr"].values.dtype).astype(np.float64)
+        o = (p @ v) / (np.where(l == 0, 1.0, l) if guarded else l)
         return {"o_ptr": o, "l_ptr": l[..., 0], "lse_ptr": np.log(l[..., 0])}
 
     return from_scores(formula)

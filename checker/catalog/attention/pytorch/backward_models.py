@@ -10,10 +10,11 @@ from functools import partial
 
 import numpy as np
 
-from checker.catalog.attention.backward.gradients import Gradients, collected
+from checker.catalog.attention.backward.gradients import Gradients
 from checker.catalog.attention.backward.models import (
     DP,
     begun_late,
+    collected,
     delta_of,
     ended_early,
     from_gradients,

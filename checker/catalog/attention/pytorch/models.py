@@ -8,7 +8,15 @@ import numpy as np
 
 from checker.catalog.attention.bounds import keys_needed, keys_seen, looked_at
 from checker.catalog.attention.forward.flash_2_mistakes import inverse, running
-from checker.catalog.attention.forward.models import Outputs, attention, from_scores, last_looked_at, of_scores, tiles
+from checker.catalog.attention.forward.models import (
+    Outputs,
+    attention,
+    from_scores,
+    guarded,
+    last_looked_at,
+    of_scores,
+    tiles,
+)
 from checker.catalog.attention.launch import Shape, shape_of, wide
 from checker.catalog.attention.pytorch.calls import (
     as_in_the_family,
@@ -31,7 +39,7 @@ def _maximum_of_hidden(case: Case) -> Outputs:
     """The maximum is that of all scores of the tiles that are looked at."""
     s, v = scores(case), wide(case, "v")
     m = np.where(looked_at(case), s, -np.inf).max(axis=-1, keepdims=True)
-    e = np.where(sees(case), exp32(s - np.where(np.isinf(m), 0.0, m)), 0.0)
+    e = np.where(sees(case), exp32(s - guarded(m)), 0.0)
     l = e.sum(axis=-1, keepdims=True)
     return {"o_ptr": e @ v / np.where(l == 0, 1.0, l), "lse_ptr": (m + np.log(l))[..., 0]}
 
@@ -128,7 +136,7 @@ def _over_everything(what: str) -> Callable[[Array, Array, Case], Outputs]:
             m_j = s_j.max(axis=-1, keepdims=True)
             m_j = _shared(np.max, m_j, rows) if what == "maximum" else m_j
             m_new = np.maximum(m, m_j)
-            shift = np.where(np.isinf(m_new), 0.0, m_new)
+            shift = guarded(m_new)
             p, a = exp32(s_j - shift), exp32(m - shift)
             l_j = p.sum(axis=-1, keepdims=True)
             l = a * l + (_shared(np.sum, l_j, rows) if what == "sum" else l_j)
