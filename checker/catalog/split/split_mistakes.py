@@ -10,9 +10,14 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from checker.catalog.attention.forward import flash_2_mistakes
-from checker.catalog.attention.forward.flash_2_mistakes import ACCUMULATION, LACKING_A_TILE, OTHER_BASES
+from checker.catalog.attention.forward.flash_2_mistakes import (
+    ACCUMULATION,
+    LACKING_A_TILE,
+    LSE_OF_M_AND_L,
+    lse_instead,
+)
 from checker.catalog.attention.forward.mistakes import SCORES
-from checker.catalog.attention.forward.models import attention, from_scores, without_max
+from checker.catalog.attention.forward.models import without_max
 from checker.catalog.attention.launch import shape_of
 from checker.catalog.attention.tiles import reach
 from checker.catalog.numbers import FINITE, rounded
@@ -37,7 +42,7 @@ from checker.catalog.split.models import (
     with_next_keys,
     with_one_more,
 )
-from checker.course.case import Array, Case
+from checker.course.case import Case
 from checker.course.misconception import Moves, Reaches, Unwritten, Writes, without
 from checker.course.verdict import Traffic
 from checker.course.words import Ideas
@@ -53,16 +58,6 @@ def _moves_next_keys(case: Case, moved: Mapping[str, Traffic]) -> bool:
     shape, k = shape_of(case), budget(case)["k_ptr"].loads
     loads = {moved[name].loads for name in ("k_ptr", "v_ptr")}
     return loads == {shape.heads * keys * shape.D} and max(loads) > k
-
-
-def _lse(value: Callable[[Array, Array], Array], empty: float) -> Writes:
-    """Right O, and another LSE of m and l; and what it is for a split without keys."""
-
-    def formula(s: Array, v: Array, case: Case) -> dict[str, Array]:
-        made, m = dict(attention(s, v)), s.max(axis=-1)
-        return {"o_ptr": made["o_ptr"], "lse_ptr": value(m, made["l_ptr"])}
-
-    return in_splits(from_scores(formula).outputs, empty=(0.0, empty))
 
 
 def _tile_before(case: Case, split: int) -> int:
@@ -112,12 +107,9 @@ EMPTY = (
 
 NO_MAXIMUM = idea("no-max-subtraction", in_splits(without_max(guarded=True).outputs))
 
-LSE = (
-    idea("lse-without-max", _lse(lambda m, l: np.log(l), -np.inf)),
-    idea("lse-without-log", _lse(lambda m, l: m + l, -np.inf)),
-    idea("lse-is-the-normaliser", _lse(lambda m, l: l, 0.0)),
-    idea("lse-is-the-max", _lse(lambda m, l: m, -np.inf)),
-    *(idea(key, _lse(lse, -np.inf)) for key, lse in OTHER_BASES.items()),
+LSE = tuple(
+    idea(key, in_splits(lse_instead(lse).outputs, empty=(0.0, 0.0 if key == "lse-is-the-normaliser" else -np.inf)))
+    for key, lse in LSE_OF_M_AND_L.items()
 )
 
 PLACES = (

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 
 from checker.catalog.attention.backward.models import (
     DP,
+    FIRST_QUERIES,
+    First,
     another_mask,
     before_the_first_query,
     collected_of,
     delta_in_half,
     delta_of,
+    ended_early,
     from_ds,
     from_gradients,
     from_late_loop,
     from_p,
     in_base_two,
     in_half,
+    late_by,
     lse_of,
     masked_once,
     masked_only_in_ds,
@@ -27,7 +30,6 @@ from checker.catalog.attention.backward.models import (
     nan_from_padding,
     of_head_0,
     p_of,
-    reversed_offset,
     scaled,
     tile_delta,
     tile_softmax,
@@ -38,7 +40,7 @@ from checker.catalog.attention.backward.models import (
 )
 from checker.catalog.attention.bounds import looked_at
 from checker.catalog.attention.forward.mistakes import scaled_in_half
-from checker.catalog.attention.launch import writes
+from checker.catalog.attention.launch import shape_of, writes
 from checker.catalog.attention.reference import offset, scores, sees
 from checker.catalog.lines import loop_begin
 from checker.course.misconception import Reaches, Writes
@@ -47,12 +49,8 @@ from checker.course.words import Ideas
 idea = Ideas(__file__)
 
 
-def _begun_at(first: Callable[[int, int, int, int], int]) -> Writes:
+def _begun_at(first: First) -> Writes:
     return from_gradients(partial(from_late_loop, first=first))
-
-
-def _begun_late(late: int) -> Writes:
-    return _begun_at(lambda start, offset, Br, Bc: max(0, start - offset + late) // Br * Br).at(loop_begin)
 
 
 _OF_DELTA = (
@@ -105,7 +103,8 @@ _OF_NORMALISER = (
 )
 _OF_OFFSET = (
     idea(
-        "causal-offset-reversed", *(from_p(partial(reversed_offset, skipping=skipping)) for skipping in (True, False))
+        "causal-offset-reversed",
+        *(from_p(lambda case, of=of: another_mask(case, -offset(case), of)) for of in (True, False)),  # type: ignore[misc]
     ),
     idea("causal-top-left", from_p(lambda case: another_mask(case, 0))),
     idea("causal-off-by-one", from_p(lambda case: another_mask(case, offset(case) - 1))),
@@ -121,23 +120,17 @@ _OF_TILES = (
 _OF_LOOPS = (
     idea("loop-to-another-end", from_gradients(partial(to_another_end, only="dk_ptr"))),
     idea("loop-to-another-end/keys", from_gradients(partial(to_another_end, only="dq_ptr"))),
-    idea("first-tile-left-out", _begun_at(lambda start, offset, Br, Bc: start // Br * Br)),
-    idea(
-        "first-tile-left-out/rounded-up", _begun_at(lambda start, offset, Br, Bc: -(-max(0, start - offset) // Br) * Br)
+    *(idea(key, _begun_at(first)) for key, first in FIRST_QUERIES.items()),
+    idea("first-tile-left-out/one-query", _begun_at(late_by(1)).at(loop_begin)),
+    *(
+        idea("first-tile-left-out/several", _begun_at(late_by(late)).at(loop_begin), late=str(late))
+        for late in range(2, 5)
     ),
-    idea(
-        "first-tile-left-out/next-tile", _begun_at(lambda start, offset, Br, Bc: max(0, start - offset + Br) // Br * Br)
-    ),
-    idea(
-        "first-tile-left-out/last-key",
-        _begun_at(lambda start, offset, Br, Bc: max(0, start + Bc - 1 - offset) // Br * Br),
-    ),
-    idea("first-tile-left-out/one-query", _begun_late(1)),
-    *(idea("first-tile-left-out/several", _begun_late(late), late=str(late)) for late in range(2, 5)),
     idea("begins-before-the-first-query", Reaches(before_the_first_query)),
     idea(
         "last-tile-left-out",
         from_gradients(lambda case, g: collected_of(case, g.p, without_last_tile(case, g.ds), "dq_ptr")),
+        from_gradients(lambda case, g: collected_of(case, g.p, ended_early(case, g.ds, shape_of(case).Br), "dq_ptr")),
     ),
 )
 

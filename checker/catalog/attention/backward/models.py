@@ -125,6 +125,20 @@ def without_last_tile(case: Case, x: Array) -> Array:
     return kept
 
 
+# First queries of a loop that begins too late, by what is said of it.
+FIRST_QUERIES: Mapping[str, First] = {
+    "first-tile-left-out": lambda start, offset, Br, Bc: start // Br * Br,
+    "first-tile-left-out/rounded-up": lambda start, offset, Br, Bc: -(-max(0, start - offset) // Br) * Br,
+    "first-tile-left-out/next-tile": lambda start, offset, Br, Bc: max(0, start - offset + Br) // Br * Br,
+    "first-tile-left-out/last-key": lambda start, offset, Br, Bc: max(0, start + Bc - 1 - offset) // Br * Br,
+}
+
+
+def late_by(queries: int) -> First:
+    """Return the first query of a loop that begins so many queries too late."""
+    return lambda start, offset, Br, Bc: max(0, start - offset + queries) // Br * Br
+
+
 def begun_late(case: Case, x: Array, first: First) -> Array:
     """P or dS without tiles of queries before `first(j * Bc, n_k - n_q, Br, Bc)`, for each tile j of keys."""
     s = shape_of(case)
@@ -186,11 +200,11 @@ def in_half(case: Case, g: Gradients) -> dict[str, Array]:
     return {name: x if name == "dv_ptr" else scale * x for name, x in made.items()}
 
 
-def another_mask(case: Case, offset: int | None) -> Array:
-    """P with another causal mask, over the tiles that are looked at."""
+def another_mask(case: Case, offset: int | None, skipping: bool = True) -> Array:
+    """Return P with another causal mask, or none, over all tiles or those that must be looked at (`skipping`)."""
     shape = shape_of(case)
     seen = visible(shape.n_q, shape.n_k, offset is not None, offset)
-    return p_of(case, scores(case), lse_of(case), seen & looked_at(case))
+    return p_of(case, scores(case), lse_of(case), seen & (looked_at(case) | (not skipping)))
 
 
 def masked_once(case: Case, keys_outside: bool) -> Array:
@@ -223,13 +237,6 @@ def before_the_first_query(case: Case, program: int) -> tuple[Reach, ...]:
         Reach(False, "q_ptr", first + start * row_stride, first + (start + shape.Br - 1) * row_stride + shape.D - 1)
         for start in range(-shape.Br * (1 + shape.n_k // shape.Br), 0, shape.Br)
     )
-
-
-def reversed_offset(case: Case, *, skipping: bool) -> Array:
-    """P where query i sees key j if j <= i + n_q - n_k; `skipping`: only in tiles that must be looked at."""
-    s = shape_of(case)
-    seen = visible(s.n_q, s.n_k, True, s.n_q - s.n_k) & (looked_at(case) | (not skipping))
-    return p_of(case, scores(case), lse_of(case), seen)
 
 
 def masked_only_in_ds(case: Case, skipping: bool = True) -> dict[str, Array]:

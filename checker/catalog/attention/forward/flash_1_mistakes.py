@@ -8,64 +8,17 @@ from functools import partial
 import numpy as np
 
 from checker.catalog.attention.forward.mistakes import of_p
-from checker.catalog.attention.forward.models import (
-    Outputs,
-    Over,
-    attention,
-    from_scores,
-    in_whole_tiles,
-    one,
-    reduced,
-    tiles,
-    with_lse,
-)
+from checker.catalog.attention.forward.models import Outputs, Step, attention, from_scores, one, visits
 from checker.catalog.attention.launch import shape_of
 from checker.catalog.lines import inverse_factor
-from checker.catalog.numbers import exp32
 from checker.course.case import Array, Case
-from checker.course.misconception import Unwritten, Writes
+from checker.course.misconception import Unwritten
 from checker.course.text import stores_to
 from checker.course.words import Ideas
 
 idea = Ideas(__file__)
 
 # FlashAttention-1: O, l and m are kept divided and complete from visit to visit.
-
-# (O, l, a = exp(m - m_new), b = exp(mij - m_new), lij, Pij Vj) → (O, l)
-Step = Callable[[Array, Array, Array, Array, Array, Array], tuple[Array, Array]]
-
-
-def visits(
-    step: Step,
-    top: Callable[[Array, Array], Array] = np.maximum,
-    p: Callable[[Array, Array], Array] = lambda s, m: exp32(s - m),
-    unscaled: Callable[[Array, Array, float], Array] | None = None,
-    over: Over = "",
-    kept_m: Callable[[Array, Array, Array], Array] = lambda m_new, m_tile, l: m_new,
-) -> Writes:
-    """Return the outputs of a kernel that comes back to O and l for every tile of keys, and changes them by `step`.
-
-    `top(m, m_tile)` is its running maximum, `p(s, m_tile)` its P; `unscaled(s, m_tile, scale)` instead, if the scores
-    themselves are not scaled. `over`: which reductions run over the whole tile, because they lack an axis.
-    `kept_m(m_new, m_tile, l)`: what is stored as the maximum.
-    """
-
-    def formula(s: Array, v: Array, case: Case) -> Outputs:
-        scale, count = float(case.scalars["scale"]), s.shape[1]
-        s = in_whole_tiles(s / scale if unscaled else s, case) if over else s / scale if unscaled else s
-        o = np.zeros((*s.shape[:-1], v.shape[-1]))
-        l = np.zeros((*s.shape[:-1], 1))
-        m = np.full_like(l, -np.inf)
-        for s_j, v_j in tiles(s, v, case):
-            m_j = reduced(np.max, s_j, case, over in ("max", "both"))
-            p_j = unscaled(s_j, m_j, scale) if unscaled else p(s_j, m_j)
-            m_new = top(m, m_j)
-            l_j = reduced(np.sum, p_j, case, over in ("sum", "both"))
-            o, l = step(o, l, exp32(m - m_new), exp32(m_j - m_new), l_j, p_j @ v_j)
-            m = kept_m(m_new, m_j, l)
-        return with_lse(*(x[:, :count] for x in (m, l, o)))
-
-    return from_scores(formula)
 
 
 def _visit(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from checker.catalog.attention.forward.mistakes import of_p
 from checker.catalog.attention.forward.models import (
     Outputs,
     Over,
+    Step,
     attention,
     from_scores,
     guarded,
@@ -22,6 +22,7 @@ from checker.catalog.attention.forward.models import (
     reduced,
     rescaled,
     tiles,
+    visits,
     with_lse,
 )
 from checker.catalog.attention.launch import shape_of
@@ -92,10 +93,6 @@ def inverse(a: Array) -> Array:
     return 1 / a
 
 
-def _same(a: Array) -> Array:
-    return a
-
-
 def _or_one(l: Array) -> Array:
     """Return what a guarded division divides by."""
     return np.where(l == 0, 1.0, l)
@@ -107,63 +104,13 @@ def tile_softmax(s: Array, m: Array) -> Array:
     return np.asarray(e / _or_one(e.sum(axis=-1, keepdims=True)))
 
 
-@dataclass(frozen=True, eq=False)
-class Visit:
-    """Values at the visit of a tile, each with a last axis of 1. P is relative to the tile's own maximum."""
+def _own_values(empty: float) -> Step:
+    """Return a step whose P is divided by its own sum before it meets V; `empty`: what 0 / 0 is taken for."""
 
-    l: Array  # before the visit
-    new_l: Array  # after it
-    sum: Array  # of P
-    old: Array  # exp(m - m_new)
-    new: Array  # exp(the tile's maximum - m_new)
+    def step(o: Array, l: Array, a: Array, b: Array, l_j: Array, pv: Array) -> tuple[Array, Array]:
+        return a * o + np.where(b == 0, empty, 1 / _or_one(l_j)) * pv, a * l + b * l_j
 
-
-Factor = Callable[[Visit], Array]
-
-
-def _step(
-    f: Factor = lambda v: v.old,
-    g: Factor = lambda v: v.new,
-    p: Factor = lambda v: v.old,
-    q: Factor = lambda v: v.new,
-    e: Factor = lambda v: v.new_l,
-) -> Writes:
-    """Outputs of a kernel whose step is O = f O + g P V and l = p l + q sum(P), and whose end is O / e and an LSE."""
-
-    def formula(s: Array, v: Array, case: Case) -> Outputs:
-        o = np.zeros((*s.shape[:-1], v.shape[-1]))
-        l = np.zeros((*s.shape[:-1], 1))
-        m, last, end = np.full_like(l, -np.inf), last_looked_at(case), np.ones_like(l)
-        for j, (s_j, v_j) in enumerate(tiles(s, v, case)):
-            m_j = s_j.max(axis=-1, keepdims=True)
-            m_new = np.maximum(m, m_j)
-            shift = guarded(m_new)
-            weights = exp32(s_j - guarded(m_j))
-            at_hand = Visit(l, l, weights.sum(axis=-1, keepdims=True), exp32(m - shift), exp32(m_j - shift))
-            new_l = p(at_hand) * l + q(at_hand) * at_hand.sum
-            at_hand = Visit(l, new_l, at_hand.sum, at_hand.old, at_hand.new)
-            of_tile = dropped(case, weights, j * shape_of(case).Bc) @ v_j
-            new_o = f(at_hand) * o + g(at_hand) * of_tile
-            here = (j <= last)[:, None]
-            o, l, m, end = (
-                np.where(here, now, before) for now, before in ((new_o, o), (new_l, l), (m_new, m), (e(at_hand), end))
-            )
-        return with_lse(m, l, o / np.where(end == 0, 1.0, end))
-
-    return from_scores(formula)
-
-
-def _by_own_sum(v: Visit) -> Array:
-    return np.where(v.new == 0, 0.0, 1 / _or_one(v.sum))  # relative to the running maximum, P may be 0 throughout
-
-
-def _as_it_comes(v: Visit) -> Array:
-    return one(v.sum)
-
-
-def _new_and_old(v: Visit) -> Array:
-    """Return the factor of the old parts on the new one, too."""
-    return v.new * v.old
+    return step
 
 
 # P is divided by its own sum in each tile: for l as well, or for O alone.
@@ -172,17 +119,21 @@ OWN_SOFTMAX = (
     running(p=tile_softmax, old_o=one, old_l=one),
     running(p=tile_softmax, old_o=one, last=one),
 )
-OWN_VALUES = (_step(g=_by_own_sum), _step(g=_by_own_sum, e=_as_it_comes))
-RESCALED_TOO = {  # signs by what is said of them, as below
-    "new-part-rescaled-too": _step(g=_new_and_old, q=_new_and_old).at(accumulator),
-    "new-part-rescaled-too/product": _step(g=_new_and_old),
-    "new-part-rescaled-too/sum": _step(q=_new_and_old),
+OWN_VALUES = (*(visits(_own_values(empty), last=_or_one) for empty in (0.0, np.nan)), visits(_own_values(0.0)))
+RESCALED_TOO = {  # signs by what is said of them, as below: the factor of the old parts on the new ones, too
+    "new-part-rescaled-too": visits(lambda o, l, a, b, l_j, pv: (a * (o + b * pv), a * (l + b * l_j)), last=_or_one).at(
+        accumulator
+    ),
+    "new-part-rescaled-too/product": visits(
+        lambda o, l, a, b, l_j, pv: (a * (o + b * pv), a * l + b * l_j), last=_or_one
+    ),
+    "new-part-rescaled-too/sum": visits(lambda o, l, a, b, l_j, pv: (a * o + b * pv, a * (l + b * l_j)), last=_or_one),
 }
 
 # Numbers are those of the lesson's example: the scores 1 3 | 2 5 of one query, and the values 10 20 | 30 40.
 ACCUMULATION = (
-    idea("rescaled-by-the-inverse", running(old_o=inverse, old_l=_same).at(inverse_factor, needed=True)),
-    idea("rescaled-by-the-inverse/normaliser", running(old_o=_same, old_l=inverse).at(inverse_factor, needed=True)),
+    idea("rescaled-by-the-inverse", running(old_o=inverse).at(inverse_factor, needed=True)),
+    idea("rescaled-by-the-inverse/normaliser", running(old_l=inverse).at(inverse_factor, needed=True)),
     idea("accumulator-overwritten", running(old_o=lambda a: 0.0 * a)),
     *of_p(running, "mi_new", "the factor exp(mi - mi_new), and mi in LSE,"),
     idea(
@@ -199,7 +150,7 @@ ACCUMULATION = (
     idea("accumulator-not-rescaled", running(old_o=one)),
     idea("denominator-not-rescaled", running(old_l=one)),
     idea("denominator-not-rescaled/with-o", running(old_l=one, old_o=one)),
-    idea("new-part-not-rescaled", running(own=_same), running(own=guarded)),
+    idea("new-part-not-rescaled", running(own=lambda m: m), running(own=guarded)),
     idea("divided-at-every-step", running(each=_or_one, last=one)),
     idea("divided-at-every-step/and-at-the-end", running(each=_or_one)),
     idea("divided-twice", running(last=lambda l: _or_one(l) ** 2)),
@@ -256,6 +207,13 @@ OTHER_BASES: Mapping[str, Callable[[Array, Array], Array]] = {
     "lse-in-base-two/natural-maximum": lambda m, l: m / LOG2_E + np.log(l),
     "lse-in-base-two/natural-sum": lambda m, l: m + np.log(l) / LOG2_E,
 }
+LSE_OF_M_AND_L: Mapping[str, Callable[[Array, Array], Array]] = {
+    "lse-without-max": lambda m, l: np.log(l),
+    "lse-without-log": lambda m, l: m + l,
+    "lse-is-the-normaliser": lambda m, l: l,
+    "lse-is-the-max": lambda m, l: m,
+    **OTHER_BASES,
+}
 
 LSE_LACKS = {
     "lse-lacks-the-last-tile": (
@@ -266,17 +224,10 @@ LSE_LACKS = {
     "lse-lacks-the-last-tile/maximum": (_lse_before_the_last_tile(lambda m, l, m_new, l_new: m + np.log(l_new)),),
 }
 
-_OF_M_AND_L = (
-    idea("lse-without-max", lse_instead(lambda m, l: np.log(l))),
-    idea("lse-without-log", lse_instead(lambda m, l: m + l)),
-    idea("lse-is-the-normaliser", lse_instead(lambda m, l: l)),
-    idea("lse-is-the-max", lse_instead(lambda m, l: m)),
-    idea("lse-of-hidden-rows", lse_instead(lambda m, l: np.where(l == 0, 0.0, m + np.log(np.where(l == 0, 1.0, l))))),
-    *(idea(key, lse_instead(lse)) for key, lse in OTHER_BASES.items()),
-)
 LACKING_A_TILE = tuple(idea(key, *signs) for key, signs in LSE_LACKS.items())
 LSE = (
-    *_OF_M_AND_L,
+    *(idea(key, lse_instead(lse)) for key, lse in LSE_OF_M_AND_L.items()),
+    idea("lse-of-hidden-rows", lse_instead(lambda m, l: np.where(l == 0, 0.0, m + np.log(np.where(l == 0, 1.0, l))))),
     *LACKING_A_TILE,
     idea(
         "lse-of-hidden-rows/finite",

@@ -197,7 +197,10 @@ SCORES = (
     idea("scale-assumed", _scaled(lambda scale, d: 1 / (scale * np.sqrt(d)))),
     *scaled_in_half(lambda s: Writes(lambda case: of_scores(case, s(case), sees(case)))),
     idea("keys-behind-the-end-counted", from_scores(lambda s, v, case: attention(*padded(s, v, case), case))),
-    idea("no-max-subtraction", *(without_max(guarded).at(unshifted, needed=True) for guarded in (False, True))),
+    idea(
+        "no-max-subtraction",
+        *(without_max(*how).at(unshifted, needed=True) for how in ((False,), (True,), (False, False))),
+    ),
     idea("base-two", from_scores(lambda s, v, case: {"o_ptr": attention(s / LOG2_E, v, case)["o_ptr"]})),
     idea("last-keys-only", from_scores(_last_tile)),
     idea(

@@ -95,16 +95,17 @@ def reduced(how: Callable[..., Array], x: Array, case: Case, whole: bool) -> Arr
     return np.broadcast_to(of_tile, (*tiled.shape[:3], 1)).reshape(*x.shape[:2], 1)
 
 
-def without_max(guarded: bool) -> Writes:
-    """Return exponentials of the scores themselves, in V's type before they meet V.
+def without_max(guarded: bool, in_type_of_v: bool = True) -> Writes:
+    """Return exponentials of the scores themselves.
 
-    `guarded`: where they sum to 0, O is divided by 1, as the lessons do.
+    `guarded`: where they sum to 0, O is divided by 1, as the lessons do. `in_type_of_v`: P is rounded before l divides.
     """
 
     def formula(s: Array, v: Array, case: Case) -> Outputs:
         e = exp32(s)
         l = e.sum(axis=-1, keepdims=True)
-        p = dropped(case, e).astype(case.tensors["v_ptr"].values.dtype).astype(np.float64)
+        p = dropped(case, e)
+        p = p.astype(case.tensors["v_ptr"].values.dtype).astype(np.float64) if in_type_of_v else p
         o = (p @ v) / (np.where(l == 0, 1.0, l) if guarded else l)
         return {"o_ptr": o, "l_ptr": l[..., 0], "lse_ptr": np.log(l[..., 0])}
 
@@ -125,3 +126,45 @@ def one(x: Array) -> Array:
 def rescaled(s: Array, case: Case, factor: float) -> Array:
     """Scores with a factor on the product of Q and K; a bias stays as it is."""
     return np.asarray((s - bias(case)) * factor + bias(case))
+
+
+# (O, l, a = exp(m - m_new), b = exp(mij - m_new), lij, Pij Vj) → (O, l)
+Step = Callable[[Array, Array, Array, Array, Array, Array], tuple[Array, Array]]
+
+
+def visits(
+    step: Step,
+    top: Callable[[Array, Array], Array] = np.maximum,
+    p: Callable[[Array, Array], Array] = lambda s, m: exp32(s - m),
+    unscaled: Callable[[Array, Array, float], Array] | None = None,
+    over: Over = "",
+    kept_m: Callable[[Array, Array, Array], Array] = lambda m_new, m_tile, l: m_new,
+    last: Callable[[Array], Array] = lambda l: np.ones_like(l),
+) -> Writes:
+    """Return the outputs of a kernel that comes back to O and l for every tile of keys, and changes them by `step`.
+
+    `top(m, m_tile)` is its running maximum, `p(s, m_tile)` its P; `unscaled(s, m_tile, scale)` instead, if the scores
+    themselves are not scaled. `over`: which reductions run over the whole tile, because they lack an axis.
+    `kept_m(m_new, m_tile, l)`: what is stored as the maximum. `last(l)`: what O is divided by at the end.
+    """
+
+    def formula(s: Array, v: Array, case: Case) -> Outputs:
+        scale, count = float(case.scalars["scale"]), s.shape[1]
+        s = in_whole_tiles(s / scale if unscaled else s, case) if over else s / scale if unscaled else s
+        o = np.zeros((*s.shape[:-1], v.shape[-1]))
+        l = np.zeros((*s.shape[:-1], 1))
+        m, last_seen = np.full_like(l, -np.inf), np.pad(last_looked_at(case), (0, s.shape[1] - count), mode="edge")
+        for j, (s_j, v_j) in enumerate(tiles(s, v, case)):
+            m_j = reduced(np.max, s_j, case, over in ("max", "both"))
+            p_j = unscaled(s_j, m_j, scale) if unscaled else p(s_j, guarded(m_j))
+            m_new = top(m, m_j)
+            shift, l_j = guarded(m_new), reduced(np.sum, p_j, case, over in ("sum", "both"))
+            pv = dropped(case, p_j, j * shape_of(case).Bc) @ v_j
+            new = step(o, l, exp32(m - shift), exp32(m_j - shift), l_j, pv)
+            here = (j <= last_seen)[:, None]
+            o, l, m = (
+                np.where(here, x, old) for x, old in zip((*new, kept_m(m_new, m_j, new[1])), (o, l, m), strict=True)
+            )
+        return with_lse(*(x[:, :count] for x in (m, l, o / last(l))))
+
+    return from_scores(formula)

@@ -23,8 +23,6 @@ class Tile:
     m: Array  # what pass 1 found
     l: Array
     last_m: Array  # maximum of the last tile of keys alone
-    seen: Array  # sum of exp(S - m) up to and with this tile
-    top: Array  # maximum up to and with this tile
 
     @property
     def own(self) -> Array:
@@ -70,7 +68,6 @@ def passes(
     each: End = _as_it_is,
     last: End = _as_it_is,
     kept_m: Callable[[Array, Array], Array] = lambda m, m_new: m_new,
-    stale: int | None = None,
 ) -> Writes:
     """Return what a kernel writes that has two passes over K, and its own ideas of them.
 
@@ -82,7 +79,7 @@ def passes(
     `p(s, m)` are the exponentials of both passes, or `unscaled(s, m, scale)` if the scores themselves are not scaled.
 
     Pass 2: `weights` are its probabilities, `kept` the factor of O before they are added, `each` what is done to O
-    after each tile, and `last` after all of them; `stale`: the number of the one tile that each iteration looks at.
+    after each tile, and `last` after all of them.
     """
 
     def formula(s: Array, v: Array, case: Case) -> Outputs:
@@ -104,14 +101,9 @@ def passes(
             factor = old_l(exp32(m - m_new))
             l, m = factor * l + (factor * l_j if new_too else l_j), kept_m(m, m_new)
 
-        o, seen, top_2 = np.zeros((*s.shape[:-1], v.shape[-1])), np.zeros_like(l), np.full_like(l, -np.inf)
-        s = second(s, with_tail, scale)
-        whole = np.pad(s, ((0, 0), (0, 0), (0, v.shape[1] - s.shape[-1])), constant_values=-np.inf)
-        every = list(tiles(s, v[:, : s.shape[-1]], case) if stale is None else tiles(whole, v, case))
-        for s_j, v_j in every if stale is None else [every[stale]] * len(every):
-            e = exponentials(s_j, m)
-            seen, top_2 = seen + e.sum(axis=-1, keepdims=True), np.maximum(top_2, s_j.max(axis=-1, keepdims=True))
-            p_j = weights(Tile(s_j, m, l, m_j, seen, top_2)) if weights else e / l
+        o, s = np.zeros((*s.shape[:-1], v.shape[-1])), second(s, with_tail, scale)
+        for s_j, v_j in tiles(s, v[:, : s.shape[-1]], case):
+            p_j = weights(Tile(s_j, m, l, m_j)) if weights else exponentials(s_j, m) / l
             o = each(kept * o + p_j.astype(kind).astype(np.float64) @ v_j, l)
         return {"o_ptr": last(o, l)[:, :count]}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from checker.catalog.attention.backward import mistakes as backward_mistakes
 from checker.catalog.attention.backward import operands as backward_operands
 from checker.catalog.attention.backward.mistakes import MISTAKES
@@ -18,7 +20,7 @@ from checker.catalog.attention.pytorch import mistakes as pytorch_mistakes
 from checker.catalog.attention.pytorch import models as takes
 from checker.catalog.attention.pytorch.backward import as_in_kernels
 from checker.catalog.attention.pytorch.mistakes import MEMORY_AND_WORK
-from checker.course.misconception import Misconception, Sign, Writes, chosen
+from checker.course.misconception import Misconception, Writes, chosen
 from checker.course.words import Ideas
 
 idea = Ideas(__file__, backward_mistakes.idea, backward_operands.idea, pytorch_mistakes.idea)
@@ -30,31 +32,31 @@ def _of(*ids: str, causal: bool = False) -> tuple[Writes, ...]:
     return tuple(as_in_kernels(sign, causal=causal) for sign in signs if isinstance(sign, Writes))
 
 
-def _idea(key: str, *signs: Sign) -> Misconception:
-    """Return a wrong idea; without signs of its own, those of kernels that have it."""
-    return idea(key, *(signs or _of(key.partition("/")[0])))
+def _as_in_kernels(*ids: str) -> Iterator[Misconception]:
+    """Yield the ideas that kernels have, with the signs by which these are known."""
+    return (idea(key, *_of(key)) for key in ids)
 
 
 _AS_FORWARD = {one.id: one for one in MEMORY_AND_WORK}
 
 TAKING_TOO_MUCH = (
-    _idea("blocks-not-skipped", takes.HIDDEN_TILES),
-    _idea("products-computed-again", takes.SCORES_AND_DP_TWICE),
-    _idea("products-computed-again/one", takes.SCORES_TWICE),
+    idea("blocks-not-skipped", takes.HIDDEN_TILES),
+    idea("products-computed-again", takes.SCORES_AND_DP_TWICE),
+    idea("products-computed-again/one", takes.SCORES_TWICE),
     _AS_FORWARD["all-scores-at-once"],
-    _idea("all-keys-at-once", takes.STRIP_OF_KEYS),
+    idea("all-keys-at-once", takes.STRIP_OF_KEYS),
     _AS_FORWARD["all-queries-at-once"],
     _AS_FORWARD["whole-mask"],
-    _idea("all-tiles-kept", takes.ALL_TILES),
-    _idea("hidden-tile-computed", takes.SOME_HIDDEN_TILES),
+    idea("all-tiles-kept", takes.ALL_TILES),
+    idea("hidden-tile-computed", takes.SOME_HIDDEN_TILES),
 )
 
 OF_DELTA_AND_DS = (
-    _idea("delta-missing"),
-    _idea("delta-outside-the-product", *_of("delta-outside-the-product"), models.DELTA_OUTSIDE),
-    _idea("delta-of-one-tile"),
-    _idea("reduced-over-everything", *models.DELTA_OF_EVERYTHING),
-    *(_idea(f"dp-scaled{end}", *models.DP_SCALED[again]) for end, again in (("", True), ("/in-its-place", False))),
+    *_as_in_kernels("delta-missing"),
+    idea("delta-outside-the-product", *_of("delta-outside-the-product"), models.DELTA_OUTSIDE),
+    *_as_in_kernels("delta-of-one-tile"),
+    idea("reduced-over-everything", *models.DELTA_OF_EVERYTHING),
+    *(idea(f"dp-scaled{end}", *models.DP_SCALED[again]) for end, again in (("", True), ("/in-its-place", False))),
     *(
         idea(f"wrong-operand/dp-{place.lower()}", as_in_kernels(dp_from(one, other), "dq", "dk"), operand=what)
         for what, place, one, other in (*OPERANDS_OF_DP, ("O", "dO", "o", "v"))
@@ -62,19 +64,18 @@ OF_DELTA_AND_DS = (
 )
 
 OF_P = (
-    _idea("softmax-of-each-tile", *models.SOFTMAX_OF_EACH_TILE),
-    _idea("scores-not-scaled"),
-    _idea("base-two"),
-    _idea("k-not-transposed", models.RESHAPED_K),
-    _idea("mask-forgotten", *models.NO_MASK),
-    _idea("mask-only-in-ds", *models.MASK_ONLY_IN_DS),
-    _idea("causal-offset-reversed", *models.OFFSET_REVERSED),
-    _idea("causal-top-left", *models.TOP_LEFT),
-    _idea("causal-tile-not-masked", *models.ONE_TILE_MASKED),
-    _idea("causal-off-by-one", *models.ONE_TOO_FEW),
-    _idea("causal-off-by-one/future", *models.ONE_TOO_MANY),
-    _idea("causal-upside-down", *_of("causal-upside-down", causal=True)),
-    _idea("hidden-rows-nan"),
+    idea("softmax-of-each-tile", *models.SOFTMAX_OF_EACH_TILE),
+    *_as_in_kernels("scores-not-scaled", "base-two"),
+    idea("k-not-transposed", models.RESHAPED_K),
+    idea("mask-forgotten", *models.NO_MASK),
+    idea("mask-only-in-ds", *models.MASK_ONLY_IN_DS),
+    idea("causal-offset-reversed", *models.OFFSET_REVERSED),
+    idea("causal-top-left", *models.TOP_LEFT),
+    idea("causal-tile-not-masked", *models.ONE_TILE_MASKED),
+    idea("causal-off-by-one", *models.ONE_TOO_FEW),
+    idea("causal-off-by-one/future", *models.ONE_TOO_MANY),
+    idea("causal-upside-down", *_of("causal-upside-down", causal=True)),
+    *_as_in_kernels("hidden-rows-nan"),
 )
 
 OF_GRADIENTS = (
@@ -95,11 +96,11 @@ OF_GRADIENTS = (
         )
         for name, what, place, tile, of in EXCHANGED
     ),
-    _idea("gradients-exchanged", *models.EXCHANGED),
-    _idea("first-tile-left-out", *models.BEGUN_LATE),
-    _idea("begins-before-the-first-query", models.FROM_THE_END),
-    _idea("last-tile-left-out", *models.ENDED_EARLY),
-    _idea("whole-tiles-only", *models.WHOLE_TILES),
+    idea("gradients-exchanged", *models.EXCHANGED),
+    idea("first-tile-left-out", *models.BEGUN_LATE),
+    idea("begins-before-the-first-query", models.FROM_THE_END),
+    idea("last-tile-left-out", *models.ENDED_EARLY),
+    idea("whole-tiles-only", *models.WHOLE_TILES),
 )
 
 BACKWARD_IN_PYTORCH = (*TAKING_TOO_MUCH, *OF_DELTA_AND_DS, *OF_P, *OF_GRADIENTS)

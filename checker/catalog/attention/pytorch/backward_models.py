@@ -13,12 +13,16 @@ import numpy as np
 from checker.catalog.attention.backward.gradients import Gradients
 from checker.catalog.attention.backward.models import (
     DP,
+    FIRST_QUERIES,
+    First,
+    another_mask,
     begun_late,
     collected,
     delta_of,
     ended_early,
     from_gradients,
     from_p,
+    late_by,
     lse_of,
     masked_once,
     masked_only_in_ds,
@@ -28,12 +32,12 @@ from checker.catalog.attention.backward.models import (
     without_last_tile,
 )
 from checker.catalog.attention.backward.models import scaled as scaled_in_kernels
-from checker.catalog.attention.bounds import looked_at, transposed
+from checker.catalog.attention.bounds import transposed
 from checker.catalog.attention.forward.models import last_looked_at
 from checker.catalog.attention.launch import shape_of, wide
 from checker.catalog.attention.pytorch.backward import as_in_kernels
-from checker.catalog.attention.pytorch.models import reshaped_k, seen_in_each_tile
-from checker.catalog.attention.reference import offset, scores, sees, visible
+from checker.catalog.attention.pytorch.models import reshaped_k
+from checker.catalog.attention.reference import offset, scores, sees
 from checker.course.case import Array, Case
 from checker.course.misconception import Writes
 
@@ -64,45 +68,23 @@ DELTA_OF_EVERYTHING = (_with_delta(lambda o, do, case: np.asarray((o * do).sum()
 # P: another mask, or other scores.
 
 
-def _with_mask(seen: Callable[[Case], Array]) -> tuple[Writes, Writes]:
-    """Another mask, over all tiles, or over those that must be looked at."""
+def _seeing_up_to(offset: Callable[[Case], int | None]) -> tuple[Writes, ...]:
+    """Return P where query i sees key j if j <= i + offset(case), or all keys; over all tiles, or needed ones."""
 
-    def signs(skipping: bool) -> Writes:
-        def p(case: Case) -> Array:
-            return p_of(case, scores(case), lse_of(case), seen(case) & (looked_at(case) | (not skipping)))
+    def p(case: Case, skipping: bool) -> Array:
+        return another_mask(case, offset(case), skipping)
 
-        return as_in_kernels(from_p(p), causal=True)
-
-    return signs(True), signs(False)
+    return tuple(as_in_kernels(from_p(partial(p, skipping=skipping)), causal=True) for skipping in (True, False))
 
 
-def _shifted(more: Callable[[Case], int]) -> tuple[Writes, Writes]:
-    """Query i sees key j if j <= i + more(case)."""
-    return _with_mask(lambda case: visible(shape_of(case).n_q, shape_of(case).n_k, True, more(case)))
-
-
-def _of_each_tile(case: Case, shifted: bool, queries: bool, keys: bool) -> Array:
-    return seen_in_each_tile(case, offset(case) * shifted, queries, keys)
-
-
-def _only_in_ds(skipping: bool) -> Writes:
-    """P is not masked where it goes into dV."""
-
-    return as_in_kernels(from_gradients(lambda case, g: masked_only_in_ds(case, skipping)), "dv", causal=True)
-
-
-NO_MASK = _with_mask(lambda case: np.ones_like(sees(case)))
-TOP_LEFT = _shifted(lambda case: 0)
-ONE_TOO_FEW, ONE_TOO_MANY = _shifted(lambda case: offset(case) - 1), _shifted(lambda case: offset(case) + 1)
-OFFSET_REVERSED = _shifted(lambda case: -offset(case))
-MASK_OF_EACH_TILE, KEYS_FROM_ZERO, QUERIES_FROM_ZERO = (
-    (
-        *_with_mask(partial(_of_each_tile, shifted=False, queries=queries, keys=keys)),
-        *_with_mask(partial(_of_each_tile, shifted=True, queries=queries, keys=keys)),
-    )
-    for queries, keys in ((True, True), (False, True), (True, False))
+NO_MASK, TOP_LEFT = _seeing_up_to(lambda case: None), _seeing_up_to(lambda case: 0)
+ONE_TOO_FEW = _seeing_up_to(lambda case: offset(case) - 1)
+ONE_TOO_MANY = _seeing_up_to(lambda case: offset(case) + 1)
+OFFSET_REVERSED = _seeing_up_to(lambda case: -offset(case))
+MASK_ONLY_IN_DS = tuple(
+    as_in_kernels(from_gradients(lambda case, g, of=of: masked_only_in_ds(case, of)), "dv", causal=True)  # type: ignore[misc]
+    for of in (True, False)
 )
-MASK_ONLY_IN_DS = _only_in_ds(True), _only_in_ds(False)
 SOFTMAX_OF_EACH_TILE = tuple(
     as_in_kernels(from_p(partial(tile_softmax, hidden_too=hidden_too))) for hidden_too in (False, True)
 )
@@ -140,10 +122,6 @@ def _whole(queries: bool, keys: bool) -> Change:
     return change
 
 
-def _first_query(early: int, start: int, offset: int, Br: int, Bc: int) -> int:
-    return max(0, start - offset + early) // Br * Br
-
-
 def _from_the_end(case: Case, g: Gradients) -> dict[str, Array]:
     """Return a loop over queries that begins below 0: a slice from there on counts from the end, and its positions do
     not.
@@ -160,21 +138,14 @@ def _from_the_end(case: Case, g: Gradients) -> dict[str, Array]:
     return collected(case, p, p * (g.dp - delta_of(case)))
 
 
-def _late(first: Callable[[int, int, int, int], int]) -> Writes:
-    return _from_tiles(lambda case, x: begun_late(case, x, first), causal=True)
-
-
 LAST_TILE = {name: _from_tiles(_last_keys if name == "dq" else _last_queries, name) for name in ALL}
 TRANSPOSED = {name: _from_tiles(transposed, name) for name in ALL}
 WHOLE_TILES = tuple(_from_tiles(_whole(*of)) for of in ((True, True), (True, False), (False, True)))
-BEGUN_LATE = (
-    _late(lambda start, offset, Br, Bc: start // Br * Br),
-    _late(lambda start, offset, Br, Bc: -(-max(0, start - offset) // Br) * Br),
-    _late(lambda start, offset, Br, Bc: max(0, start - offset + Br) // Br * Br),
-    _late(lambda start, offset, Br, Bc: (max(0, start - offset) // Br + 1) * Br),
-    _late(lambda start, offset, Br, Bc: max(0, start + Bc - 1 - offset) // Br * Br),
-    *(_late(partial(_first_query, early)) for early in range(1, 5)),
+_FIRST: tuple[First, ...] = (
+    *(*FIRST_QUERIES.values(), *map(late_by, range(1, 5))),
+    lambda start, offset, Br, Bc: (max(0, start - offset) // Br + 1) * Br,
 )
+BEGUN_LATE = tuple(_from_tiles(partial(begun_late, first=first), causal=True) for first in _FIRST)
 FROM_THE_END = as_in_kernels(from_gradients(_from_the_end), causal=True)
 ENDED_EARLY = (
     _from_tiles(without_last_tile, causal=True),

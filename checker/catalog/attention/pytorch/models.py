@@ -26,7 +26,7 @@ from checker.catalog.attention.pytorch.calls import (
     products_for_a_tile,
     products_in_tiles,
 )
-from checker.catalog.attention.reference import has_keys, is_causal, offset, scores, sees, visible
+from checker.catalog.attention.reference import has_keys, scores, sees
 from checker.catalog.lines import inverse_factor
 from checker.catalog.numbers import exp32
 from checker.course.case import Array, Case
@@ -44,34 +44,6 @@ def _maximum_of_hidden(case: Case) -> Outputs:
     return {"o_ptr": e @ v / np.where(l == 0, 1.0, l), "lse_ptr": (m + np.log(l))[..., 0]}
 
 
-def seen_in_each_tile(case: Case, more: int, queries: bool = True, keys: bool = True) -> Array:
-    """Return a mask with j <= i + more, where the positions of queries, of keys or of both begin at 0 in each tile."""
-    s = shape_of(case)
-    i, j = np.arange(s.n_q)[:, None], np.arange(s.n_k)[None, :]
-    return np.asarray((j % s.Bc if keys else j) <= (i % s.Br if queries else i) + more)
-
-
-def _offset_reversed(skipping: bool) -> Callable[[Case], Outputs]:
-    """Query i sees key j if j <= i + n_q - n_k; `skipping`: only in tiles that must be looked at."""
-
-    def outputs(case: Case) -> Outputs:
-        s = shape_of(case)
-        seen = visible(s.n_q, s.n_k, is_causal(case), -offset(case)) & (looked_at(case) | (not skipping))
-        return of_scores(case, scores(case), seen)
-
-    return outputs
-
-
-def _mask_of_each_tile(shifted: bool, queries: bool = True, keys: bool = True) -> Callable[[Case], Outputs]:
-    """Each tile is masked as if it were the first one; `shifted`: n_k - n_q is heeded."""
-
-    def outputs(case: Case) -> Outputs:
-        seen = seen_in_each_tile(case, offset(case) * shifted, queries, keys)
-        return of_scores(case, scores(case), looked_at(case) & (seen | (not is_causal(case))))
-
-    return outputs
-
-
 def reshaped_k(case: Case) -> Array:
     """Scores of tiles of K that are reshaped to (d, rows) instead of transposed."""
     s, k = shape_of(case), wide(case, "k")
@@ -80,10 +52,6 @@ def reshaped_k(case: Case) -> Array:
         for tile in (k[:, start : start + s.Bc] for start in range(0, s.n_k, s.Bc))
     ]
     return float(case.scalars["scale"]) * np.concatenate(made, axis=-1)
-
-
-def _reshaped(case: Case) -> Outputs:
-    return of_scores(case, reshaped_k(case), sees(case))
 
 
 def _softmax_of_each_tile(mean: bool) -> Callable[[Array, Array, Case], Outputs]:
@@ -153,14 +121,9 @@ def _shared(how: Callable[[Array], Array], x: Array, rows: Array) -> Array:
 
 
 MAXIMUM_OF_HIDDEN = as_in_the_family(Writes(_maximum_of_hidden))
-MASK_OF_EACH_TILE, KEYS_FROM_ZERO, QUERIES_FROM_ZERO = (
-    tuple(as_in_the_family(Writes(_mask_of_each_tile(shifted, queries, keys))) for shifted in (True, False))
-    for queries, keys in ((True, True), (False, True), (True, False))
-)
-RESHAPED = as_in_the_family(Writes(_reshaped))
+RESHAPED = as_in_the_family(Writes(lambda case: of_scores(case, reshaped_k(case), sees(case))))
 SOFTMAX_OF_EACH_TILE = tuple(as_in_the_family(from_scores(_softmax_of_each_tile(mean))) for mean in (False, True))
 MEAN_OF_V = as_in_the_family(from_scores(_mean_of_v))
-OFFSET_REVERSED = tuple(as_in_the_family(Writes(_offset_reversed(skipping))) for skipping in (False, True))
 INVERSE_FACTORS = tuple(
     as_in_the_family(sign.at(inverse_factor, needed=True))
     for sign in (running(old_o=inverse, old_l=inverse), running(old_o=inverse), running(old_l=inverse))
