@@ -26,7 +26,7 @@ def told(notes: Iterable[Note]) -> list[str]:
 def test_of_a_line_that_loses_in_several_ways_the_first_way_is_told() -> None:
     found = seen(lost(max(IN_DOT, IN_LOOP)), lost(min(IN_DOT, IN_LOOP), times=3), lost(IN_LOOP, line=4))
     assert [note.finding.where.line for note in found] == [3, 4]
-    assert found[0].way == min(IN_DOT, IN_LOOP) and "happens 3 times" in found[0].finding.explanation
+    assert found[0].way == min(IN_DOT, IN_LOOP) and "3 operations have this fault" in found[0].finding.explanation
 
 
 def test_every_loss_asks_before_it_tells() -> None:

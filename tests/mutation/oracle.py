@@ -113,7 +113,7 @@ def counts(result: LaunchResult) -> dict[str, int]:
         for position, name in enumerate(result.tensors)
         for kind in (LOAD, STORE)
     }
-    made["multiplies"] = int((log.lanes.astype(np.int64) * log.conditions).sum())
+    made["multiplies"] = int((log.lanes.astype(np.int64) * log.terms).sum())
     made["largest block"] = int(log.lanes[np.isin(log.kind, (LOAD, STORE, DOT, BLOCK))].max(initial=0))
     made["lanes that collide"] = int(log.overwritten.sum(dtype=np.int64))
     made["no barriers"] = -int(np.count_nonzero(log.kind == BARRIER))
