@@ -4,7 +4,7 @@
 
 `course/`      what a puzzle, a case and a verdict are; their order, the format of a lesson, where files lie
 `submission/`  text to program: the kernels that a puzzle asks for, extracted and linted; nothing is executed
-`sandbox/`         runs their launches on Triton's interpreter or on a GPU, or calls functions of PyTorch, in another
+`sandbox/`     runs their launches on Triton's interpreter or on a GPU, or calls functions of PyTorch, in another
                process behind a wall, and gives back output buffers and a log of every access, or of what lives at
                once; `sandbox/inside/` is all of ours that is visible there
 `catalog/`     a module for each puzzle: cases, float64 references with error bounds, traffic, and known misconceptions

@@ -22,7 +22,7 @@ list.
     filter of the cage (inside/seccomp)  p1_mounts, p1_kernel_services
     a user for each cage (cage/slots)    test_no_other_process_is_seen_or_reached, test_two_cages_never_share_a_user
     limit on address space               p1_memory_bomb, p1_memory_bomb_at_once, p1_huge_number, p1_wide_text
-    work that is counted (inside/budget)   p1_endless_loop, p1_long_loop
+    work that is counted (inside/budget) p1_endless_loop, p1_long_loop
     clocks of CPU time                   p1_deaf, test_what_counts_nothing_is_ended_by_its_own_clock
     limits on files, processes, dumps    p1_huge_file, p1_fork_bomb without the filter, for users other than root
     sleep that nothing will end          p1_sleep, p1_outlives_its_parent
