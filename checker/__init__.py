@@ -1,4 +1,4 @@
-"""The judge of the course: how a kernel becomes a verdict, room by room.
+"""The judge of the course: how a kernel becomes a verdict, folder by folder.
 
     submission ──▶ submission/ ──▶ sandbox/ ──▶ judge/ ──▶ Verdict ──▶ report/
 
@@ -19,7 +19,9 @@ What stands on this road: `learner/` (hints, predictions, progress, the solution
 `commands/` is the command line, one file for verbs that belong together. Imports run in this order only, from later
 rooms to earlier ones.
 
-To read it, begin with `check/__init__.py`, then a puzzle, `catalog/p1_naive_softmax.py`.
+To follow one launch: `check/steps.py` (`Check.run`), `judge/requests.py`, `sandbox/parent.py`, `sandbox/exchange.py`;
+in the other process `inside/harness.py`, `runner.py`, `answering.py`, `interpreter.py`, `memory.py`; and back through
+`sandbox/protocol/results.py`. A puzzle is `catalog/p1_naive_softmax.py`.
 """
 
 __version__ = "1.0.0rc1"

@@ -31,7 +31,7 @@ def test_every_name_is_there_once_and_says_the_puzzle() -> None:
     assert len({kernel.name for kernel in every}) == len(every)
     for path in FOLDERS["wrong"].glob("*.diff"):
         names = list(read(path))
-        assert names == sorted(names)
+        assert names == sorted(names), f"{path.name} is not in alphabetical order"
         assert all(name.startswith(f"{path.stem}_") for name in names)
     assert len(EDITED) > 300
 

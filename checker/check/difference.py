@@ -42,6 +42,7 @@ def beside(
 ) -> tuple[Finding, ...]:
     """Return the findings, the first one with where its kernel differs from the solution, if that can be told.
 
+    If the solution's value of one name makes the kernel right, other findings are dropped unless they are certain.
     `known`: whether launches of practice came out right, by the ids of their cases, as far as they have run.
     """
     if findings[0].status not in OF_VALUES:

@@ -43,13 +43,13 @@ def judge(
     made = Judgement()
     for kernel in puzzle.kernels:
         own = [e for e in evidence if e.case.kernel == kernel.name]
-        seen, findings = judge_kernel(puzzle, own, where, Text(kernels[kernel.name]))
+        observed, findings = judge_kernel(puzzle, own, where, Text(kernels[kernel.name]))
         if not (kernel.launches and made.findings):  # a function that runs on what those before it have left
             made.findings = _joined(made.findings, findings, kernel.name)
-        made.failed |= seen.failed
-        made.left_out |= seen.left_out
-        if seen.over_traffic:
-            made.over_traffic[kernel.name] = seen.over_traffic[0].title
+        made.failed |= observed.failed
+        made.left_out |= observed.left_out
+        if observed.over_traffic:
+            made.over_traffic[kernel.name] = observed.over_traffic[0].title
     ran = counted(evidence)
     made.traffic = () if puzzle.pytorch else total(puzzle, ran)
     made.held = held(puzzle, ran)
@@ -109,7 +109,7 @@ def _lost(puzzle: Puzzle, cases: list[Case], made: Judgement) -> set[str]:
 
 
 def in_order_of_cases(findings: list[Finding]) -> list[Finding]:
-    """Return findings on the sandbox first, then in the order of the catalog's cases: basic before special ones.
+    """Return findings without a case first, then by case (the catalog's plain ones come first), the severe first.
 
     Traffic comes last: first make it right, then make it fast.
     """

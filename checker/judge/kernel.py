@@ -26,8 +26,9 @@ from checker.judge.traffic import named_findings, traffic_findings
 from checker.judge.values import name_wrong
 from checker.judge.wrong import Wrong, error_map, wrong_outputs
 
-# What is seen; what is not said if it is; and why. Rows apply from first to last, each to what is left by those above.
-# A finding goes by its kind ("named …" if it says what is wrong, not only where), by a part of that, or by its id.
+# If a finding of the first column's kinds was made, those of the second are dropped; the third says why. Rows apply
+# from first to last, each to what is left by those above. `_diagnose` gives the kinds; `_seen` adds the finding's id,
+# and "named KIND" if it says what is wrong, not only where. Within a case `_observe` has chosen one kind before.
 ORDER: tuple[tuple[set[str], str, str], ...] = (
     ({"named address"}, "memory", "It also explains where programs meet, and which elements stay unwritten."),
     ({"wrong map"}, "gap", "A wrong map from programs to rows shows only in part in other cases."),
@@ -58,7 +59,7 @@ class Observed:
 def judge_kernel(
     puzzle: Puzzle, evidence: list[Evidence], where: Locator, code: Text
 ) -> tuple[Observed, list[Finding]]:
-    """Return the observations on a kernel, and its findings: first those that say what is wrong, then where."""
+    """Return the observations on a kernel, and its findings, named ones first, as `in_order_of_cases` keeps them."""
     observed = _observe(puzzle, evidence, where, code)
     found = _diagnose(puzzle, observed, evidence, where, code)
     named = first_of_each([finding for finding in found if finding.named], lambda finding: finding.id)
@@ -129,29 +130,29 @@ def _diagnose(
     puzzle: Puzzle, observed: Observed, evidence: list[Evidence], where: Locator, code: Text
 ) -> list[Finding]:
     """Return findings on the cases that are worth a diagnosis, without those that `ORDER` drops."""
-    heard = _worth_a_diagnosis(observed, evidence)
-    memory = first_of_each([note for note in observed.memory if note.case in heard], lambda note: note.finding.id)
-    memory = name_gaps(puzzle, memory, [one for one in evidence if one.case.id in heard], where, code)
+    diagnosed = _worth_a_diagnosis(observed, evidence)
+    memory = first_of_each([note for note in observed.memory if note.case in diagnosed], lambda note: note.finding.id)
+    memory = name_gaps(puzzle, memory, [one for one in evidence if one.case.id in diagnosed], where, code)
     memory.sort(key=lambda note: not isinstance(note, Left))  # its name says more than where tiles overlap
-    raised = [one for one in observed.raised if one.case.id in heard]
-    refused = [one for one in observed.refused if one.case.id in heard]
-    wrong = [one for one in observed.wrong if one.case.id in heard]
-    values = _on_values(puzzle, observed, wrong, heard, evidence, where)
+    raised = [one for one in observed.raised if one.case.id in diagnosed]
+    refused = [one for one in observed.refused if one.case.id in diagnosed]
+    wrong = [one for one in observed.wrong if one.case.id in diagnosed]
+    values = _on_values(puzzle, observed, wrong, diagnosed, evidence, where)
     sizes: dict[int | None, str] = {one.case.id: "traffic of sizes" for one in evidence if one.case.once}
-    moved = [one for one in observed.over_traffic if one.where.case_id in heard]
-    seen: list[tuple[set[str], Finding | None]] = [
+    moved = [one for one in observed.over_traffic if one.where.case_id in diagnosed]
+    by_kind: list[tuple[set[str], Finding | None]] = [
         *(_seen(n.finding, "memory", ("gap", "wrong map")[n.shared] if isinstance(n, Left) else "") for n in memory),
         *(_seen(one, "error") for one in name_errors(puzzle, raised, where, code)),
         *(_seen(one, "address") for one in name_refusals(puzzle, refused, where, code)),
         *(({"wrong output"}, None) for _ in wrong),
         *(_seen(note.finding, "value", "" if note.conclusive else "inconclusive value") for note in values),
-        *(_seen(one, "work") for one in observed.overwork if one.where.case_id in heard),
+        *(_seen(one, "work") for one in observed.overwork if one.where.case_id in diagnosed),
         *(_seen(one, "traffic", sizes.get(one.where.case_id, "")) for one in moved),
     ]
     for outranks, dropped, _ in ORDER:
-        if any(kinds & outranks for kinds, _ in seen):
-            seen = [(kinds, finding) for kinds, finding in seen if dropped not in kinds]
-    return [finding for _, finding in seen if finding]
+        if any(kinds & outranks for kinds, _ in by_kind):
+            by_kind = [(kinds, finding) for kinds, finding in by_kind if dropped not in kinds]
+    return [finding for _, finding in by_kind if finding]
 
 
 def _seen(finding: Finding, *kinds: str) -> tuple[set[str], Finding]:
@@ -163,7 +164,7 @@ def _worth_a_diagnosis(observed: Observed, evidence: list[Evidence]) -> set[int]
     """Return the failed cases that are worth a diagnosis.
 
     With a single column, say, most mistakes look alike, and a launch in huge tensors trips over every mistake in an
-    address. They are heard only if there is nothing wrong with any other.
+    address. They count only if there is nothing wrong with any other.
     """
     over = {finding.where.case_id for finding in observed.over_traffic}
     faulty = (observed.failed.keys() - observed.unseen) | over
@@ -172,7 +173,12 @@ def _worth_a_diagnosis(observed: Observed, evidence: list[Evidence]) -> set[int]
 
 
 def _on_values(
-    puzzle: Puzzle, observed: Observed, wrong: list[Wrong], heard: set[int], evidence: list[Evidence], where: Locator
+    puzzle: Puzzle,
+    observed: Observed,
+    wrong: list[Wrong],
+    diagnosed: set[int],
+    evidence: list[Evidence],
+    where: Locator,
 ) -> list[Note]:
     """Return notes on wrong values, and on lost digits."""
     failed = [one.case for one in evidence if one.case.id in observed.failed]
@@ -185,9 +191,9 @@ def _on_values(
         types = {_input_type(case) for case in failed if case.id in lossy}
         notes = name_wrong(puzzle, [w for w in wrong if _input_type(w.case) not in types], failed, right, where)
         if notes:  # no digit is lost there, and it is wrong all the same
-            return [*notes, *(loss for loss in observed.losses if loss.case in heard and loss.of_sizes)]
+            return [*notes, *(loss for loss in observed.losses if loss.case in diagnosed and loss.of_sizes)]
     explained = {one.case.id for one in wrong} if named else set()
-    return most_telling([*notes, *(loss for loss in observed.losses if loss.case in heard - explained)])
+    return most_telling([*notes, *(loss for loss in observed.losses if loss.case in diagnosed - explained)])
 
 
 def _input_type(case: Case) -> np.dtype[np.generic]:

@@ -23,7 +23,7 @@ from checker.course.verdict import (
 from checker.report.translated import said
 from checker.sandbox.protocol.device import Device
 
-MOST_FINDINGS = 3  # the worst ones; the rest often follow from them
+MOST_FINDINGS = 3  # the first ones, of the plainest cases; the rest often follow from them
 MOST_PRINTED_LINES = 20
 WALK_THROUGH, STEPPING, STUCK, NEXT = "The solution:", "See it happen:", "Stuck?", "Next:"  # what is typed follows
 _FIRST = re.compile(r"(?<=[.!?])\s+(?=[A-Z])|(?<=[。！？])")  # where a sentence ends

@@ -1,9 +1,9 @@
 """A sandbox for untrusted code.
 
 A `Host` says where: in processes next to the checker's, in a cage (`cage/`), or, without Triton's binary (`standin`),
-in `one_process`, or `in_process`, the checker's own. Its servers have imported Triton and fork *runners* for each
-request; their answers come back through an `Exchange`, as bytes, and are believed only after `protocol/` has checked
-their form.
+in `one_process`, or `in_process`, the checker's own. A server is a child process that has imported Triton: `host`
+starts it, `inside/harness` is its main. For each request it forks *runners*, one for each pass (`inside/runner`). Their
+answers come back through an `Exchange`, as bytes, and are believed only after `protocol/` has checked their form.
 `inside/` and `protocol/` are all that a cage shows of the checker. This package imports no other one, so nothing
 that the judge knows can be found from inside.
 

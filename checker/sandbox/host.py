@@ -107,7 +107,7 @@ class Host:
     cage: Cage | None = None  # around these processes, in grading
     kept: bool = False  # servers serve one request after another, for those who check many
     in_process: bool = False  # in the judge's own process, where there are no others: see `sandbox.in_process`
-    alone: bool = field(default_factory=standin.needed)  # in one process, without Triton's binary: see `sandbox.alone`
+    alone: bool = field(default_factory=standin.needed)  # in one process, without Triton's binary: see `one_process`
     _idle: dict[str, list[Server]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property

@@ -32,7 +32,7 @@ Linked = tuple[str, Iterable[str]]  # another program, and its kernels, which th
 class Limits:
     """The limits of a check. Wall clocks and pipes are watched by the parent; the rest binds each runner.
 
-    What ends a submission is the work that it does, see `inside.work`, and `patience`: so many seconds of CPU time in
+    What ends a submission is the work that it does, see `inside.budget`, and `patience`: so many seconds of CPU time in
     which nothing was counted. `wall_seconds` and `cpu_seconds` are far more than that work takes: a runner that comes
     to them is on a machine that is too busy, or too slow, and nobody is to blame.
     """

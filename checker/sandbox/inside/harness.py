@@ -40,8 +40,8 @@ ANSWER = 3  # the descriptor that a runner answers into
 def main(control: int, module: str, at_once: int, kept: bool) -> None:
     """Serve requests until nobody is there to make one.
 
-    `module`: one with `prepare`, `rehearse` and `serve`. `at_once`: how many runners may run at the same time. `kept`:
-    for more than one request.
+    `module`: the file of this folder whose `prepare`, `rehearse` and `serve` are called, such as `runner`: see `_KINDS`
+    in `host`. `at_once`: how many runners may run at the same time. `kept`: for more than one request.
     """
     children.end_with_parent()
     children.adopt_strays()

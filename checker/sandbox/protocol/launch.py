@@ -79,11 +79,11 @@ class Launch:
     constexprs: Mapping[str, int | float | bool]
     checked_arithmetic: bool = False  # integers that overflow raise
     most_touched: int = 1_000_000  # elements that it may load and store in all
-    most_work: int = 20_000 * OPERATION  # that it may do in all, as `inside.work` counts
+    most_work: int = 20_000 * OPERATION  # that it may do in all, as `inside.budget` counts
     resident: int = 0  # programs that run at the same time, if they wait for each other; 0: all of them
     in_a_row: int = 1  # launches, of which the last is told; scratch keeps its values from one to the next
     most_steps: int = 0  # that are recorded; 0: none are
-    given: Mapping[str, Mapping[str, Sequence[Any]]] = field(default_factory=dict)  # values: see `inside.given`
+    given: Mapping[str, Mapping[str, Sequence[Any]]] = field(default_factory=dict)  # values: see `inside.overrides`
     asked: Mapping[str, str] = field(default_factory=dict)  # of a whole file: what is called, how, and on what layout
     tf32: bool = False  # tl.dot multiplies fp32 as a GPU does, which keeps 11 binary digits of each factor
     options: Mapping[str, int] = field(default_factory=dict)  # on a GPU: num_warps, num_stages, if not Triton's own
