@@ -316,7 +316,7 @@ class Fault:
 
     @property
     def verb(self) -> str:
-        """What happened to it."""
+        """The verb for it: loaded or stored."""
         return "read" if self.kind == LOAD else "written"
 
     @property
@@ -328,7 +328,7 @@ class Fault:
 
     @property
     def alone(self) -> bool:
-        """Whether a single line moves more than enough: it moves the same elements again and again."""
+        """True if a single line moves more than enough: it moves the same elements again and again."""
         return any(moved > self.most for moved in self.lines.values())
 
     @property
