@@ -316,7 +316,7 @@ class Fault:
 
     @property
     def verb(self) -> str:
-        """The verb for it: loaded or stored."""
+        """The participle for it: read or written."""
         return "read" if self.kind == LOAD else "written"
 
     @property
