@@ -14,8 +14,6 @@ from typing import Any
 
 # In the environment: the notebook's file, as JupyterLab knows it, and that nbgrader's Validate runs all cells.
 SESSION, VALIDATING = "JPY_SESSION_NAME", "NBGRADER_VALIDATING"
-
-
 _TIMES: dict[int, float] = {}
 
 
@@ -60,7 +58,8 @@ def times() -> dict[int, float]:
 def note_times() -> None:
     """Note from now on when each cell is run."""
     if shell := _shell():
-        shell.events.register("pre_run_cell", lambda _: _TIMES.update({shell.execution_count: time.time()}))
+        history = shell.history_manager  # since IPython 9.16 the shell's count is one ahead here
+        shell.events.register("pre_run_cell", lambda _: _TIMES.update({len(history.input_hist_raw): time.time()}))
         _TIMES[0] = time.time()  # the others were run before
 
 
