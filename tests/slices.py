@@ -32,8 +32,8 @@ COSTS = Path(__file__).with_name("costs.json")
 DEAR = 0.2  # CPU seconds; a function that costs more, for some puzzle, stands in the file
 LEAST = 0.0625  # CPU seconds: less is as little as this
 SLICES = 16  # of a file's dear tests at least: so many commits run all of them
-LONGEST = 2.0  # CPU seconds of a file's slice
-MUCH = 2.0  # CPU seconds of what the tests of a file share: more stands in the file
+LONGEST = 1.0  # CPU seconds of a file's slice
+MUCH = 2.0  # CPU seconds of what the tests of a file share: more stands in the file, and waits for its turn
 SHORT = 2.0  # CPU seconds of a test that stands for its file where no other one's turn has come
 SHARED = "fixtures"  # of a file, in the place of a function: what its tests share, once
 CHANGED = 30.0  # CPU seconds of those of what has changed
@@ -164,8 +164,8 @@ def turns(whole: float, shared: float) -> tuple[int, int]:
     """Into how many slices a file is cut whose dear tests cost so much, and how many runs there are for each turn."""
     if not shared:
         return max(SLICES, math.ceil(whole / LONGEST)), 1
-    long = max(LONGEST, shared)
-    return math.ceil(whole / long), max(2, math.ceil((min(long, whole) + shared) / LONGEST))
+    long = max(MUCH, shared)
+    return math.ceil(whole / long), max(2, math.ceil((min(long, whole) + shared) / MUCH))
 
 
 def commits() -> int:

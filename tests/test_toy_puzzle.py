@@ -109,24 +109,19 @@ def test_it_is_drawn(copy: Path) -> None:
     assert (copy / "trace" / f"{TOY}.svg").exists()
 
 
-def test_moved_on_the_ladder_it_moves_all_behind_it(copy: Path) -> None:
-    rungs = copy / "checker" / "course" / "ladder.py"
+def test_moved_on_the_ladder_it_moves_all_behind_it(copy: Path, tmp_path: Path) -> None:
+    shutil.copytree(copy, moved := tmp_path / "course")
+    rungs = moved / "checker" / "course" / "ladder.py"
     text = rungs.read_text()
     line = RUNG.format(id="t1", slug="difference", title="Difference", helps="when it helps")
     before = '    Rung(\n        "p2",\n'
     assert text.count(line) == text.count(before) == 1
-    try:
-        rungs.write_text(
-            text.replace(line, "").replace(before, '    Rung("t1", "difference", "Difference"),\n' + before)
-        )
-        built = python(copy, "-m", "checker", "build")
-        assert built.returncode == 0, built.stderr
-        assert f"_{TOY}.ipynb" in built.stdout
-        assert "Difference" in (copy / "README.md").read_text()
-        notebooks = [(path.parent, ladder.without_number(path.stem)) for path in (copy / "notebooks").rglob("*.ipynb")]
-        assert len({*notebooks}) == len(notebooks)  # none is left under its old number
-        [moved] = (copy / "notebooks" / "zh").glob("*_p2_*.ipynb")
-        assert moved.name.startswith("04_") and f"]({moved.name})" in moved.with_name("00_start_here.ipynb").read_text()
-    finally:
-        rungs.write_text(text)
-        assert python(copy, "-m", "checker", "build").returncode == 0
+    rungs.write_text(text.replace(line, "").replace(before, '    Rung("t1", "difference", "Difference"),\n' + before))
+    built = python(moved, "-m", "checker", "build")
+    assert built.returncode == 0, built.stderr
+    assert f"_{TOY}.ipynb" in built.stdout
+    assert "Difference" in (moved / "README.md").read_text()
+    notebooks = [(path.parent, ladder.without_number(path.stem)) for path in (moved / "notebooks").rglob("*.ipynb")]
+    assert len({*notebooks}) == len(notebooks)  # none is left under its old number
+    [behind] = (moved / "notebooks" / "zh").glob("*_p2_*.ipynb")
+    assert behind.name.startswith("04_") and f"]({behind.name})" in behind.with_name("00_start_here.ipynb").read_text()

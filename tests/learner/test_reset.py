@@ -138,6 +138,7 @@ def test_without_a_lesson_or_stubs_nothing_is_changed(gone: str, course: Course)
 # More help: the stub with the solution's comments, and the solution with holes.
 
 
+@pytest.mark.finished
 @every_puzzle
 def test_with_comments_the_stub_is_no_other_code(puzzle_id: str) -> None:
     """They are all that stand in the solution on lines of their own, as deep as there."""
