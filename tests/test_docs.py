@@ -120,8 +120,7 @@ def test_the_readme_is_a_front_door(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_guide_lists_all_its_sections() -> None:
     page = FENCE.sub("", (ROOT / "docs" / "guide.md").read_text(encoding="utf-8"))
     contents, *sections = re.findall(r"^## (.*)$", page, re.MULTILINE)
-    of_contents = page.partition(f"## {contents}\n")[2].partition("\n## ")[0]
-    assert re.findall(r"\[([^\]]+)\]\(#", of_contents) == sections
+    assert re.findall(r"\[([^\]]+)\]\(#", page.partition(f"## {contents}\n")[2].partition("\n## ")[0]) == sections
 
 
 def test_the_sources_name_sections_that_exist() -> None:
@@ -172,5 +171,6 @@ def test_the_page_on_dependencies_names_each() -> None:
 
 
 def test_the_version_is_the_same_everywhere() -> None:
-    for page, words in (("CITATION.cff", f"version: {__version__}\n"), ("CHANGELOG.md", f"\n## {__version__} ")):
-        assert words in (ROOT / page).read_text(encoding="utf-8"), page
+    for page in ("CITATION.cff", "CHANGELOG.md", "README.md", "docs/README.zh.md"):
+        text = (ROOT / page).read_text(encoding="utf-8")
+        assert re.search(rf"^(version: |## |\* \*\*.+[:：] ?){__version__}\b", text, re.MULTILINE), page
