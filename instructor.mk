@@ -18,7 +18,7 @@ cluster_size := about 60 MB on disk
 site_size  := about 80 MB on disk
 test_size  := about 250 MB on disk
 ifneq ($(filter test test-all test-costs mutants puzzle lint locks,$(MAKECMDGOALS)),)
-  whole_size := With what the tests need, about 2.3 GB in all, more with a CUDA build of torch.
+  whole_size := With what the tests need, about 2.5 GB in all, more with a CUDA build of torch.
 endif
 
 pytest = "$(bin)/python" -m pytest -q -n auto --dist worksteal
@@ -85,7 +85,7 @@ test-costs: $(call layer,test) ## for authors: measure what tests cost, all or T
 mutants: $(call layer,test) ## wrong kernels made by machine, of PUZZLE=p4 or of all: all must be refused (SLICE=3: a fiftieth)
 	@"$(bin)/python" -m tests.mutation $(call argument,PUZZLE) $(call option,--slice,SLICE)
 
-versions: $(call layer,test) ## the tests on every Python, triton and numpy supported (PYTHONS="python3.10 …", ONLY=hosted, hub or newest): half an hour
+versions: $(call layer,test) ## the tests on every supported Python, the oldest and the newest triton and numpy (PYTHONS="python3.10 …", ONLY=hosted, hub or newest): half an hour
 	@"$(bin)/python" -m tests.versions $(call option,--only,ONLY) $$PYTHONS
 
 puzzle: $(call layer,test) ## for authors: begin a puzzle (ID=p8_row_max), or say what it lacks (ID=p8)
@@ -94,7 +94,7 @@ puzzle: $(call layer,test) ## for authors: begin a puzzle (ID=p8_row_max), or sa
 locks: $(call layer,test) ## for authors: pin all packages by hash again, after a change of constraints.txt
 	@PATH="$$PWD/$(bin):$$PATH" "$(bin)/python" -m checker.publish.locks
 
-size: $(call layer,check) ## for authors: how many lines of code, words and data there are, room by room
+size: $(call layer,check) ## for authors: how many lines of code, words and data there are, folder by folder
 	@"$(bin)/python" -m tests.size
 
 words: $(call layer,check) ## for authors: how long each lesson is

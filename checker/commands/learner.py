@@ -369,8 +369,8 @@ def lab(options: tuple[str, ...]) -> None:
 def watch(puzzle: str | None) -> None:
     """Check a puzzle whenever you save its file or its notebook; without PUZZLE, any of them.
 
-    You see the report on the file that you saved; at a terminal, first that on the file to open. Keys there: n for the
-    next puzzle, h for a hint, s to step, r to reset, q to quit. Ctrl-C ends it too, with exit status 0.
+    You see the report on the file that you saved; at a terminal, first that on the file to open. Keys there: n next
+    puzzle, h hint, s step, f full report, r reset, q quit. Ctrl-C ends it too, with exit status 0.
     """
     puzzle_id = None if puzzle is None else id_of(puzzle)
     try:

@@ -23,7 +23,7 @@ class Rung:
     pytorch: bool = False  # what is written is PyTorch, and no kernel
     launches: tuple[str, ...] = ()  # the puzzles whose kernels it launches: the learner's own, so that nobody grades it
     helps: str = ""  # when to do it, if it is optional
-    gives: str = ""  # what one does there, in a sentence, if it is of the spine
+    gives: str = ""  # what one does there, in a sentence, if it is one of the seven
     saves: str = ""  # what its traffic bound spares, in a sentence that is said after success, if it is a kernel
     draft: bool = False  # its author is not done: tests that ask for what a finished puzzle has are skipped
 

@@ -133,7 +133,7 @@ def own(function: str = "", call: str = "", **claims: Any) -> Report:
     """Check a softmax or an attention that the cells define, whatever its signature.
 
     `function`: what is called, such as "FlashAttention.apply"; `call`: with what, such as "q, k, v, causal". `claims`:
-    what it is for, as for `make own`: square=True, whole_tiles=True, dense=True, causal=True, kv_heads=True,
+    what it is for, as for `verify`: square=True, whole_tiles=True, dense=True, causal=True, kv_heads=True,
     types=("fp32",), head_dims=(64,), layout="bnhd".
     """
     return _asked("own", None, claims={"function": function, "call": call, **claims})
