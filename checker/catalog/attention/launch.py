@@ -226,9 +226,13 @@ def sampled(case: Case, tiles: Collection[int] | None, heads: Collection[int]) -
 
 
 def some_heads(case: Case, random: np.random.Generator) -> Case:
-    """Return the launch with the first and the last of its heads only, and one between."""
+    """Return the launch with a few of its many heads: the first, the last, one between, and two at round numbers.
+
+    A kernel that counts heads modulo a power of two, or 10, 48 or 100, has two of them meet.
+    """
     last = case.grid[-1] - 1
-    return sampled(case, None, (0, int(random.integers(1, last)), last))
+    round_ones = 1 << (last.bit_length() - 1), last // 60 * 60
+    return sampled(case, None, sorted({0, *round_ones, int(random.integers(1, last)), last}))
 
 
 def shape_of(case: Case) -> Shape:

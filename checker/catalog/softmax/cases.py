@@ -142,6 +142,7 @@ class CaseMaker:
             self.resized(4, owned=1)._many_blocks(),
             self.resized(1).launch("as many rows as columns", "any-length", normal("alike", 5, 5), (0, 0), once=True),
             self.tall_case(),
+            self.launch("all at -2e12", "values", np.full((1, block + 5), -2e12, np.float32), (0, 0), once=True),
         ]
 
     def plain_cases(self, kinds: Mapping[str, Array], n: int) -> list[Case]:
@@ -251,11 +252,13 @@ class CaseMaker:
         return self.launch("many blocks", "any-length", x, equal_gaps(random), once=True)
 
     def tall_case(self) -> Case:
-        """Return the first and the last program of some 135,000 rows, and one between: more rows than 16 bits can
-        count.
+        """Return four programs of some 135,000 rows, more than 16 bits can count.
+
+        A kernel that counts rows modulo a power of two, or 48, 100 or 1000, has two of them meet.
         """
         random, owned = self.draw.case("tall"), self.owned
-        programs = 0, int(random.integers(70_000, 120_000)) // owned, int(random.integers(132_000, 140_000)) // owned
+        first = int(random.integers(4_000))
+        programs = tuple((first + row) // owned for row in (0, 1 << 16, 120_000, 1 << 17))
         x = np.zeros((programs[-1] * owned + owned, int(random.integers(3, 9))), np.float32)
         for program in programs:
             own = slice(program * owned, (program + 1) * owned)
