@@ -6,7 +6,8 @@ import ast
 import json
 import re
 import sys
-from functools import cache, partial
+from collections.abc import Iterator, Sequence
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -18,13 +19,14 @@ from checker.catalog.numbers import FINITE
 from checker.check import Conditions, check
 from checker.check.steps import Check
 from checker.course import ladder
-from checker.course.case import Role
+from checker.course.case import Case, Role
 from checker.course.language import ENGLISH
 from checker.course.lesson import emptied, span, stubs_text
 from checker.course.localised import languages, notebook_in
 from checker.course.misconception import Writes
 from checker.course.places import notebook, solution, start, stubs
-from checker.course.puzzle import Suspect, Suspects
+from checker.course.puzzle import Draw, Puzzle
+from checker.course.space import points
 from checker.course.verdict import Status
 from checker.publish.build import language_of, page_text
 from checker.publish.bundle import PAGES
@@ -239,6 +241,16 @@ def test_cases_name_real_properties_and_every_property_is_proven(puzzle_id: str)
             assert kernel.pytorch or set(case.constexprs) == set(kernel.constexprs)
 
 
+def at_points(puzzle: Puzzle, draw: Draw, written: Sequence[float]) -> Iterator[Case]:
+    """Launches at some of the cheaper points, with their numbers."""
+    for space in puzzle.spaces.values():
+        random = draw.case("points")
+        some = points(space, random, written)
+        for point in range(0, 2000, 50):
+            drawn = {name: int(values[point]) for name, values in some.drawn.items()}
+            yield space.case("a point", drawn, {name: float(x[point]) for name, x in some.numbers.items()}, random)
+
+
 @pytest.mark.parametrize("puzzle_id", STEMS)
 def test_every_misconception_is_told_from_the_right_answer(puzzle_id: str) -> None:
     """A model that equals the reference in all cases, and in launches around numbers, could never be named."""
@@ -246,8 +258,7 @@ def test_every_misconception_is_told_from_the_right_answer(puzzle_id: str) -> No
 
     puzzle = catalog.load(puzzle_id)
     draw, right = puzzle.draw(), cache(puzzle.expected)
-    cases, numbers = puzzle.cases(draw), Suspects(values=tuple(Suspect(abs(number), str(number)) for number in FINITE))
-    around = puzzle.suspected.cases if puzzle.suspected else lambda *_: []
+    cases = puzzle.cases(draw)
     for misconception in puzzle.misconceptions:
         assert misconception.hint and misconception.explanation
         for sign in misconception.signs:
@@ -256,7 +267,7 @@ def test_every_misconception_is_told_from_the_right_answer(puzzle_id: str) -> No
             with np.errstate(all="ignore"):
                 differs = any(
                     wrong_elements(np.asarray(value), right(case)[name]).any()
-                    for launches in (lambda: cases, *(partial(around, k.name, draw, numbers) for k in puzzle.kernels))
+                    for launches in (lambda: cases, lambda: at_points(puzzle, draw, FINITE))
                     for case in launches()
                     for name, value in sign.outputs(case).items()
                 )
@@ -266,13 +277,10 @@ def test_every_misconception_is_told_from_the_right_answer(puzzle_id: str) -> No
 @pytest.mark.parametrize("key", ("autumn", "winter", "spring", "summer"))
 @pytest.mark.parametrize("puzzle_id", STEMS)
 def test_what_a_mistake_writes_has_the_shape_of_the_output_at_any_size(puzzle_id: str, key: str) -> None:
-    """Also where tiles are empty, in the cases of any key and in those on both sides of some number in a kernel."""
+    """Also where tiles are empty, in the cases of any key and at points of the puzzle's spaces."""
     puzzle = catalog.load(puzzle_id)
-    draw, numbers = puzzle.draw(key), Suspects(tuple(Suspect(n, str(n)) for n in (7, 64, 200)))
-    cases = puzzle.cases(draw)
-    if puzzle.suspected:
-        cases += [case for kernel in puzzle.kernels for case in puzzle.suspected.cases(kernel.name, draw, numbers)]
-    for case in cases:
+    draw = puzzle.draw(key)
+    for case in (*puzzle.cases(draw), *at_points(puzzle, draw, (7, 64, 200))):
         if max(tensor.values.size for tensor in case.tensors.values()) > 4000:
             continue
         for misconception, sign in ((m, sign) for m in puzzle.misconceptions for sign in m.signs):

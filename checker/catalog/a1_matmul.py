@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from checker.catalog.matmul.cases import CaseMaker, large_cases, pictured
-from checker.catalog.matmul.launch import Shape, launch
+from checker.catalog.matmul.launch import Shape, launch, spaces
 from checker.catalog.matmul.mistakes import PRODUCTS
 from checker.catalog.matmul.reference import WHY_BLOCKS, budget, by_hand, expected, largest_tile, work
-from checker.catalog.matmul.suspected import suspected_sizes
 from checker.catalog.matmul.tiles import ADDRESSING
 from checker.catalog.matmul.timing import products_timed
 from checker.course.case import Case
@@ -102,7 +101,7 @@ PUZZLE = Puzzle(
     cases=cases,
     expected=expected,
     budget=budget,
-    suspected=suspected_sizes(KERNEL, largest=1e6),
+    spaces=spaces(KERNEL),
     large_cases=lambda draw: large_cases(KERNEL, draw),
     work=work,
     by_hand=by_hand,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -26,7 +27,7 @@ from checker.catalog.attention.pytorch.calls import (
 )
 from checker.catalog.attention.pytorch.mistakes import IN_PYTORCH
 from checker.catalog.attention.reference import O_IS_AN_AVERAGE
-from checker.catalog.attention.suspected import suspected_tiles
+from checker.catalog.attention.space import spaces
 from checker.course.case import Case, Outputs
 from checker.course.puzzle import Draw, Footprints, Puzzle
 from checker.course.question import Question, largest, products
@@ -87,11 +88,11 @@ def _outside_the_range_of_v(case: Case, outputs: Outputs) -> npt.NDArray[np.bool
     return O_IS_AN_AVERAGE.broken(folded(case), {"o_ptr": o.reshape(-1, *o.shape[2:])})
 
 
-def _around_a_number(
-    _: str, name: str, shape: Shape, inputs: values.Inputs, causal: bool, random: np.random.Generator
+def _of_a_point(
+    _: str, name: str, shape: Shape, inputs: values.Inputs, at: Mapping[str, int], random: np.random.Generator
 ) -> Case:
-    """Return a call that is wanted because of a number in the text."""
-    return call(name, "any-length", *in_pytorch(shape, inputs), causal)
+    """Return the call of a point."""
+    return call(name, "any-length", *in_pytorch(shape, inputs), at["CAUSAL"] == 1)
 
 
 ALL_QUERIES, LAST_QUERIES = (
@@ -142,7 +143,7 @@ PUZZLE = Puzzle(
     expected=expected,
     budget=lambda case: {},
     steps=steps,
-    suspected=suspected_tiles(_around_a_number, {KERNEL.name: "any-length"}, both_masks=True, largest=LARGEST_SCORE),
+    spaces=spaces(_of_a_point, {KERNEL.name: "any-length"}, masks=(0, 1)),
     footprint=Footprints(most=most, plain=plain),
     misconceptions=IN_PYTORCH,
     invariants=(replace(O_IS_AN_AVERAGE, broken=_outside_the_range_of_v),),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -21,7 +22,7 @@ from checker.catalog.attention.pytorch.calls import (
     size,
     steps,
 )
-from checker.catalog.attention.suspected import suspected_tiles
+from checker.catalog.attention.space import spaces
 from checker.catalog.attention.values import Inputs, hard_inputs, normal_inputs
 from checker.course.case import Array, Case
 from checker.course.puzzle import Draw, Footprints, Puzzle
@@ -88,12 +89,12 @@ def cases(draw: Draw) -> list[Case]:
     ]
 
 
-def _around_a_number(
-    _: str, name: str, shape: Shape, inputs: Inputs, causal: bool, random: np.random.Generator
+def _of_a_point(
+    _: str, name: str, shape: Shape, inputs: Inputs, at: Mapping[str, int], random: np.random.Generator
 ) -> Case:
-    """Return a call that is wanted because of a number in the text."""
+    """Return the call of a point."""
     do: Array = random.normal(0.0, 1.0, inputs.q.shape)
-    return call_back(name, "any-length", *in_pytorch(shape, inputs), do, causal)
+    return call_back(name, "any-length", *in_pytorch(shape, inputs), do, at["CAUSAL"] == 1)
 
 
 def _causal_call(Br: int) -> Case:
@@ -139,7 +140,7 @@ PUZZLE = Puzzle(
     expected=expected,
     budget=lambda case: {},
     steps=steps,
-    suspected=suspected_tiles(_around_a_number, {KERNEL.name: "any-length"}, both_masks=True, largest=LARGEST),
+    spaces=spaces(_of_a_point, {KERNEL.name: "any-length"}, masks=(0, 1)),
     footprint=Footprints(most=most, plain=plain),
     misconceptions=BACKWARD_IN_PYTORCH,
     questions=QUESTIONS,

@@ -8,7 +8,7 @@ import numpy as np
 
 from checker.catalog.attention import values
 from checker.catalog.attention.backward.cases import half_inputs, large_products, large_values
-from checker.catalog.attention.bias.cases import BiasMaker, suspected_bias
+from checker.catalog.attention.bias.cases import BiasMaker, bias_of_a_point
 from checker.catalog.attention.bias.gradient import bias_loads, expected_gradient, gradient_budget
 from checker.catalog.attention.bias.gradient_mistakes import BIAS_GRADIENT
 from checker.catalog.attention.bias.launch import (
@@ -53,11 +53,11 @@ from checker.catalog.attention.forward.visit_mistakes import tiles_looked_at
 from checker.catalog.attention.launch import FAR_APART, Shape, sampled, shape_of, tiled_kernel
 from checker.catalog.attention.puzzle import puzzle
 from checker.catalog.attention.reference import O_IS_AN_AVERAGE, expected, is_causal, sees
-from checker.catalog.attention.suspected import suspected_tiles
+from checker.catalog.attention.space import spaces
 from checker.catalog.attention.tiles import ADDRESSING
 from checker.catalog.attention.timing import attention_timed
 from checker.course.case import Array, Case, blank
-from checker.course.puzzle import Budget, Draw, Expected, Pictured, Property, Suspected, Timed, Tuning, Work
+from checker.course.puzzle import Budget, Draw, Expected, Pictured, Property, Timed, Tuning, Work
 from checker.course.question import Question, reads
 
 ATTENTION = tiled_kernel(
@@ -202,23 +202,19 @@ def right(case: Case) -> Mapping[str, Expected]:
     return expected_gradient(case) if case.kernel == GRADIENT.name else expected(case)
 
 
-def _suspected(
-    kernel: str, name: str, shape: Shape, inputs: values.Inputs, causal: bool, random: np.random.Generator
+def _of_a_point(
+    kernel: str, name: str, shape: Shape, inputs: values.Inputs, at: Mapping[str, int], random: np.random.Generator
 ) -> Case:
     if kernel == ATTENTION.name:
-        bias = suspected_bias(random, shape, inputs, (FULL, FULL, OF_ALL_HEADS, PER_KEY, PER_QUERY, OF_KEYS))
-        return attention_launch(ATTENTION, name, ANY_SIZE[kernel], shape, inputs, bias, causal)
-    bias = suspected_bias(random, shape, inputs, (OF_ALL_HEADS,))
+        bias = bias_of_a_point(random, shape, inputs, (FULL, FULL, OF_ALL_HEADS, PER_KEY, PER_QUERY, OF_KEYS))
+        return attention_launch(ATTENTION, name, ANY_SIZE[kernel], shape, inputs, bias, at["CAUSAL"] == 1)
+    bias = bias_of_a_point(random, shape, inputs, (OF_ALL_HEADS,))
     do: Array = random.normal(0.0, 1.0, inputs.q.shape).astype(inputs.q.dtype)
     return gradient_launch(GRADIENT, name, ANY_SIZE[kernel], shape, inputs, bias, do)
 
 
 # The largest score without its bias: those of four times that size are off by a hundredth in fp32, and P by as much.
 LARGEST = 2.5e4
-SUSPECTED = {
-    ATTENTION.name: suspected_tiles(_suspected, ANY_SIZE, both_masks=True),
-    GRADIENT.name: suspected_tiles(_suspected, ANY_SIZE, largest=LARGEST, all_heads=(GRADIENT.name,)),
-}
 
 
 def large_cases(draw: Draw) -> list[Case]:
@@ -334,7 +330,10 @@ PUZZLE = puzzle(
     cases=cases,
     expected=right,
     budget=budget,
-    suspected=Suspected(ANY_SIZE, lambda kernel, *of: SUSPECTED[kernel].cases(kernel, *of)),
+    spaces={
+        **spaces(_of_a_point, {ATTENTION.name: ANY_SIZE[ATTENTION.name]}, masks=(0, 1)),
+        **spaces(_of_a_point, {GRADIENT.name: ANY_SIZE[GRADIENT.name]}),
+    },
     large_cases=large_cases,
     work=work(products=2),
     timed=timed,

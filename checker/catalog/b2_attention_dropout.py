@@ -26,7 +26,7 @@ from checker.catalog.attention.forward.mistakes import SCORES
 from checker.catalog.attention.launch import Shape, sampled, shape_of, tiled_kernel
 from checker.catalog.attention.puzzle import puzzle
 from checker.catalog.attention.reference import expected
-from checker.catalog.attention.suspected import suspected_tiles
+from checker.catalog.attention.space import spaces
 from checker.catalog.attention.tiles import ADDRESSING
 from checker.catalog.attention.timing import SIZES, attention_timed
 from checker.catalog.attention.values import (
@@ -183,7 +183,9 @@ def multiply_adds(case: Case) -> int:
     return work(products=2 if case.kernel == FORWARD.name else 4)(case)
 
 
-def _suspected(kernel: str, name: str, shape: Shape, inputs: Inputs, _: bool, random: np.random.Generator) -> Case:
+def _of_a_point(
+    kernel: str, name: str, shape: Shape, inputs: Inputs, _: Mapping[str, int], random: np.random.Generator
+) -> Case:
     dropout = Dropout(float(np.float32(random.choice([0.1, 0.3, 0.5, 0.8]))), int(random.integers(2**40)))
     if kernel == FORWARD.name:
         return forward_launch(FORWARD, name, ANY_SIZE[kernel], shape, inputs, dropout)
@@ -251,7 +253,7 @@ PUZZLE = puzzle(
     cases=cases,
     expected=right,
     budget=budget,
-    suspected=suspected_tiles(_suspected, ANY_SIZE, largest=LARGEST),
+    spaces=spaces(_of_a_point, ANY_SIZE),
     large_cases=large_cases,
     work=multiply_adds,
     timed=timed,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -10,17 +11,18 @@ from checker.catalog.attention import values
 from checker.catalog.attention.forward.cases import FAR, FAR_HEADS, FAR_ON_GPU, FAR_ROWS, PLAIN
 from checker.catalog.attention.launch import Shape
 from checker.catalog.attention.reference import sees
+from checker.catalog.attention.space import spaces
 from checker.catalog.split.bounds import WHY_BLOCKS, budget, by_hand, largest_block, work
-from checker.catalog.split.cases import SplitCaseMaker, of_programs, right_parts
+from checker.catalog.split.cases import SplitCaseMaker, drawn_parts, of_programs, right_parts
 from checker.catalog.split.launch import MERGE, SPLIT, Cut, Parts, launch_merge, launch_split
 from checker.catalog.split.merge_mistakes import ADDRESSING, MERGES
 from checker.catalog.split.reference import expected
 from checker.catalog.split.split_mistakes import SPLITS
-from checker.catalog.split.suspected import SUSPECTED
 from checker.catalog.split.timing import timed
 from checker.course.case import Array, Case
 from checker.course.puzzle import Draw, Pictured, Property, Puzzle
 from checker.course.question import Question, products, reads, value
+from checker.course.space import power
 
 PROPERTIES = (
     Property("values", "splits: queries of every kind", 15),
@@ -209,6 +211,17 @@ QUESTIONS = (
     ),
 )
 
+
+def _of_a_point(
+    kernel: str, name: str, shape: Shape, inputs: values.Inputs, at: Mapping[str, int], random: np.random.Generator
+) -> Case:
+    if kernel == SPLIT.name:
+        cut = Cut(-(-shape.n_k // at["keys_per_split"]), at["keys_per_split"])
+        return launch_split(name, "any-length", replace(shape, Br=int(power(max(shape.n_q, 16)))), cut, inputs)
+    shape, parts = replace(shape, Br=1, Bc=1), drawn_parts(random, shape, at["splits"])
+    return launch_merge(name, "any-count", shape, int(power(at["splits"])), parts, inputs.q.dtype.type)
+
+
 PUZZLE = Puzzle(
     id="b3",
     kernels=(SPLIT, MERGE),
@@ -216,7 +229,10 @@ PUZZLE = Puzzle(
     cases=cases,
     expected=expected,
     budget=budget,
-    suspected=SUSPECTED,
+    spaces={
+        **spaces(_of_a_point, {SPLIT.name: "any-length"}, keys_per_split=(1, 60_000)),
+        **spaces(_of_a_point, {MERGE.name: "any-count"}, splits=(1, 2_000)),
+    },
     work=work,
     by_hand=by_hand,
     largest_block=largest_block,

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
-from checker.catalog.attention.launch import Proves
-from checker.catalog.attention.pytorch.autograd import BACKWARD, FORWARD, Layout, call, expected, steps, suspected_calls
+from checker.catalog.attention.launch import Proves, Shape
+from checker.catalog.attention.pytorch.autograd import BACKWARD, FORWARD, Layout, call, expected, steps
 from checker.catalog.attention.pytorch.autograd_mistakes import IN_AUTOGRAD
+from checker.catalog.attention.space import spaces
+from checker.catalog.attention.values import Inputs
 from checker.catalog.numbers import BF16
 from checker.course.case import Case
 from checker.course.puzzle import Draw, Kernel, Property, Puzzle
@@ -91,6 +94,17 @@ def programs(case: Case, kernel: str, blocks: Mapping[str, int]) -> int:
     return batch * heads * -(-n // blocks.get(block, 1))
 
 
+PROVES = {FORWARD.name: "output", BACKWARD.name: "gradients"}
+
+
+def _of_a_point(
+    kernel: str, name: str, shape: Shape, inputs: Inputs, _: Mapping[str, int], random: np.random.Generator
+) -> Case:
+    function, sizes = (FORWARD, BACKWARD)[kernel == BACKWARD.name], (1, shape.heads, shape.n_q, shape.n_k, shape.D)
+    made = call(function, f"{kernel.removeprefix('attention_')}: {name}", PROVES[kernel], random, sizes)
+    return replace(made, scalars={"scale": inputs.scale})
+
+
 PUZZLE = Puzzle(
     id="c1",
     kernels=(FORWARD, BACKWARD),
@@ -100,7 +114,7 @@ PUZZLE = Puzzle(
     budget=lambda case: {},
     steps=steps,
     programs=programs,
-    suspected=suspected_calls({FORWARD.name: "output", BACKWARD.name: "gradients"}),
+    spaces=spaces(_of_a_point, PROVES),
     misconceptions=IN_AUTOGRAD,
     questions=QUESTIONS,
 )

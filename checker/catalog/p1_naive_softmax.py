@@ -9,11 +9,10 @@ import numpy as np
 
 from checker.catalog.softmax import rows
 from checker.catalog.softmax.cases import CaseMaker, large_cases, pictured, stacked
-from checker.catalog.softmax.launch import Proves, equal_gaps, launch, unequal_gaps
+from checker.catalog.softmax.launch import Proves, equal_gaps, launch, spaces, unequal_gaps
 from checker.catalog.softmax.mistakes import RESULTS
 from checker.catalog.softmax.puzzle import puzzle
 from checker.catalog.softmax.reference import budget
-from checker.catalog.softmax.suspected import suspected_rows
 from checker.catalog.softmax.timing import rows_timed
 from checker.catalog.softmax.whole_row_mistakes import WHOLE_ROW
 from checker.catalog.softmax.whole_rows import block_of, mostly_padding, of_every_length, whole_row
@@ -164,7 +163,7 @@ PUZZLE = puzzle(
     properties=PROPERTIES,
     cases=cases,
     budget=budget(passes=1),
-    suspected=suspected_rows(KERNEL, whole=True, largest=80.0),
+    spaces=spaces(KERNEL, whole=True, largest=80.0),
     large_cases=large_cases(KERNEL, block_of),
     timed=timed,
     pictured=pictured(KERNEL, "four rows", (4, 64), {"BLOCK_SIZE": 64}),

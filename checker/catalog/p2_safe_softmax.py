@@ -9,13 +9,12 @@ import numpy as np
 from checker.catalog.softmax import rows
 from checker.catalog.softmax.blockwise_mistakes import BLOCKWISE
 from checker.catalog.softmax.cases import CaseMaker, large_cases, pictured
-from checker.catalog.softmax.launch import launch
+from checker.catalog.softmax.launch import launch, spaces
 from checker.catalog.softmax.mistakes import RESULTS
 from checker.catalog.softmax.online_mistakes import ONLINE
 from checker.catalog.softmax.puzzle import puzzle
 from checker.catalog.softmax.reference import ROW_KEPT, blockwise_budget
 from checker.catalog.softmax.step_mistakes import NOT_SET_BACK, STEPS
-from checker.catalog.softmax.suspected import suspected_rows
 from checker.catalog.softmax.timing import LONG_ROWS, rows_timed
 from checker.course.case import Case
 from checker.course.misconception import chosen
@@ -77,7 +76,7 @@ PUZZLE = puzzle(
     properties=PROPERTIES,
     cases=cases,
     budget=blockwise_budget(passes=3),
-    suspected=suspected_rows(KERNEL),
+    spaces=spaces(KERNEL),
     large_cases=large_cases(KERNEL, lambda n: {"BLOCK_SIZE": 256}),
     timed=lambda free: rows_timed(KERNEL, LONG_ROWS, free, LONG_ROWS, own_limit=1 / 2),
     pictured=pictured(KERNEL, "four rows of four blocks", (4, 64), {"BLOCK_SIZE": 16}),

@@ -15,7 +15,7 @@ from checker.catalog.attention.forward.mistakes import SCORES
 from checker.catalog.attention.launch import Proves, Shape, shape_of, tensors, tiled_kernel
 from checker.catalog.attention.puzzle import puzzle
 from checker.catalog.attention.reference import O_IS_AN_AVERAGE, expected
-from checker.catalog.attention.suspected import suspected_tiles
+from checker.catalog.attention.space import spaces
 from checker.catalog.attention.tiles import ADDRESSING
 from checker.catalog.attention.timing import HIDDEN, SIZES, attention_timed
 from checker.course.case import Case, Role, blank
@@ -191,10 +191,9 @@ PUZZLE = puzzle(
     cases=cases,
     expected=expected,
     budget=budget,
-    suspected=suspected_tiles(
+    spaces=spaces(
         lambda _, name, shape, inputs, *__: launch(name, "any-length", shape, inputs),
         {KERNEL.name: "any-length"},
-        by_head=True,
     ),
     large_cases=large_cases,
     work=work(products=2),

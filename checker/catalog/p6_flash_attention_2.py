@@ -15,7 +15,7 @@ from checker.catalog.attention.forward.visit_mistakes import tiles_looked_at
 from checker.catalog.attention.launch import Proves, Shape, sampled, tensors, tiled_kernel, unwritten
 from checker.catalog.attention.puzzle import puzzle
 from checker.catalog.attention.reference import O_IS_AN_AVERAGE, expected
-from checker.catalog.attention.suspected import suspected_tiles
+from checker.catalog.attention.space import spaces
 from checker.catalog.attention.tiles import ADDRESSING
 from checker.catalog.attention.timing import IN_BF16, SIZES, attention_timed
 from checker.course.case import Case, Role
@@ -169,10 +169,10 @@ PUZZLE = puzzle(
     cases=cases,
     expected=expected,
     budget=forward_budget,
-    suspected=suspected_tiles(
-        lambda _, name, shape, inputs, causal, __: launch(name, "any-length", shape, inputs, causal),
+    spaces=spaces(
+        lambda _, name, shape, inputs, at, __: launch(name, "any-length", shape, inputs, at["CAUSAL"] == 1),
         {KERNEL.name: "any-length"},
-        both_masks=True,
+        masks=(0, 1),
     ),
     large_cases=large_cases,
     work=work(products=2),

@@ -35,7 +35,7 @@ from checker.catalog.attention.forward.cases import (
 )
 from checker.catalog.attention.launch import FAR_APART, Shape, sampled, shape_of, some_heads, tiled_kernel
 from checker.catalog.attention.puzzle import puzzle
-from checker.catalog.attention.suspected import suspected_tiles
+from checker.catalog.attention.space import spaces
 from checker.catalog.attention.tiles import ADDRESSING
 from checker.catalog.attention.timing import IN_BF16, SIZES, attention_timed
 from checker.catalog.attention.values import Inputs, normal_inputs
@@ -287,12 +287,11 @@ PUZZLE = puzzle(
     cases=cases,
     expected=expected,
     budget=budget,
-    suspected=suspected_tiles(
+    spaces=spaces(
         lambda kernel, name, shape, inputs, _, random: launch_with(
             KERNELS[kernel], name, ANY_SIZE[kernel], shape, inputs, random
         ),
         ANY_SIZE,
-        largest=LARGEST,
     ),
     large_cases=large_cases((*KERNELS.values(),), ANY_SIZE),
     work=work,

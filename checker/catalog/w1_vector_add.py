@@ -9,9 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from checker.catalog.cases import covering
-from checker.catalog.elementwise.launch import FAR_APART, PIECES, TOO_FAR, far_launch, launch
+from checker.catalog.elementwise.launch import FAR_APART, PIECES, TOO_FAR, far_launch, launch, spaces
 from checker.catalog.elementwise.mistakes import VECTORS
-from checker.catalog.elementwise.suspected import suspected_lengths
 from checker.catalog.numbers import BF16, as_type, half_in_words, halves
 from checker.course.case import Array, Case, as_bf16
 from checker.course.puzzle import Budget, Draw, Expected, Pictured, Property, Puzzle, kernel_of
@@ -180,7 +179,7 @@ PUZZLE = Puzzle(
     cases=cases,
     expected=expected,
     budget=budget,
-    suspected=suspected_lengths(KERNEL, "any-length"),
+    spaces=spaces(KERNEL, "any-length"),
     large_cases=large_cases,
     pictured=Pictured(_pictured),
     misconceptions=VECTORS,

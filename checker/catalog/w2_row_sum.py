@@ -12,8 +12,7 @@ from checker.catalog.matrix.sum_mistakes import SUMS
 from checker.catalog.numbers import EPS32, THREADS
 from checker.catalog.softmax import reference, rows
 from checker.catalog.softmax.cases import CaseMaker, large_cases, pictured, stacked
-from checker.catalog.softmax.launch import Proves, equal_gaps
-from checker.catalog.softmax.suspected import suspected_rows
+from checker.catalog.softmax.launch import Proves, equal_gaps, spaces
 from checker.catalog.softmax.whole_rows import block_of, mostly_padding, of_every_length, whole_row
 from checker.course.case import Array, Case
 from checker.course.misconception import chosen
@@ -150,7 +149,7 @@ PUZZLE = Puzzle(
     cases=cases,
     expected=expected,
     budget=budget,
-    suspected=suspected_rows(KERNEL, whole=True, largest=LARGEST, launcher=sums),
+    spaces=spaces(KERNEL, whole=True, largest=LARGEST, launcher=sums),
     large_cases=large_cases(KERNEL, block_of, sums),
     pictured=pictured(KERNEL, "four rows", (4, 64), {"BLOCK_SIZE": 64}, sums),
     misconceptions=(*SUMS, *rows.worded(chosen(rows.ADDRESSING, *OF_ROWS), rows.SUM_OF_A_ROW)),

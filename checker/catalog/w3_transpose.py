@@ -11,8 +11,7 @@ from checker.catalog.matrix.launch import transposed
 from checker.catalog.matrix.transpose_mistakes import TRANSPOSES
 from checker.catalog.softmax import reference, rows
 from checker.catalog.softmax.cases import CaseMaker, large_cases, pictured
-from checker.catalog.softmax.launch import Proves, equal_gaps, unequal_gaps
-from checker.catalog.softmax.suspected import suspected_rows
+from checker.catalog.softmax.launch import Proves, equal_gaps, spaces, unequal_gaps
 from checker.course.case import Case
 from checker.course.puzzle import Draw, Expected, Property, Puzzle, kernel_of
 from checker.course.question import Question, idle_lanes, programs, unwritten
@@ -132,7 +131,7 @@ PUZZLE = Puzzle(
     cases=cases,
     expected=expected,
     budget=reference.budget(passes=1),
-    suspected=suspected_rows(KERNEL, launcher=transposed, transposed=True),
+    spaces=spaces(KERNEL, launcher=transposed, transposed=True),
     large_cases=large_cases(KERNEL, lambda n: {"BLOCK_ROWS": 64, "BLOCK_COLS": 64}, transposed),
     pictured=pictured(KERNEL, "three by four tiles", (11, 64), {"BLOCK_ROWS": 4, "BLOCK_COLS": 16}, transposed),
     largest_block=lambda case: rows.rows_owned(case) * rows.block_size(case),

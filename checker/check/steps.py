@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -29,9 +29,11 @@ from checker.judge.judge import in_order_of_cases, judge, properties, status_of
 from checker.judge.launches import as_launched, refused_launches
 from checker.judge.precomputed import expected_ahead
 from checker.judge.requests import half_of, launch_of, runs_of, steps_of
+from checker.judge.text.branches import ID as NEVER_REACHED
 from checker.judge.text.branches import finding_on, not_entered, unproven
 from checker.judge.text.reasons import outside, with_axis, with_reason
 from checker.judge.tf32 import in_fp32, tf32_remarks
+from checker.judge.unseen import NEVER, unseen
 from checker.sandbox.compiling import Compiler, Job
 from checker.sandbox.in_process import InProcess
 from checker.sandbox.one_process import OneProcess
@@ -45,15 +47,13 @@ from checker.submission.extract import NotASubmission, Program
 from checker.submission.fingerprint import fingerprint
 from checker.submission.problem import Problem
 from checker.submission.read import Submission
-from checker.submission.suspects import suspects
 
 
 @dataclass(frozen=True)
 class _Plan:
     """A puzzle's launches for one submission."""
 
-    cases: list[Case]  # also those of kernels that are still empty
-    usual: int  # so many of them, the first, every submission gets
+    cases: list[Case]  # also those of kernels that are still empty, and those that were run before
     runnable: list[Case]
     launches: list[Launch]  # of the runnable ones, then of some of these again, in TF32
     passes: list[Pass]  # in order, and shuffled
@@ -106,12 +106,11 @@ class Check:
         if self.conditions.key is not None:
             self.draw = self.puzzle.draw(self.conditions.key, fingerprint(program))
         others = linked(self.puzzle.id, self.conditions.linked)
-        plan = self._plan(program)
-        compiled = [case for case in plan.runnable if case.id < plan.usual]  # with the puzzle's constexprs
-        unseen = self.puzzle.pytorch or self.conditions.on_gpu or not self.conditions.host.walled
+        plan = self._plan(program, self._usual())
+        uncompiled = self.puzzle.pytorch or self.conditions.on_gpu or not self.conditions.host.walled
         with Compiler(
             program.source,
-            [] if unseen else jobs(self.puzzle, compiled, self.conditions.targets),
+            [] if uncompiled else jobs(self.puzzle, plan.runnable, self.conditions.targets),
             self.conditions.limits,
             self.conditions.host,
             cached=self.practice,
@@ -123,7 +122,21 @@ class Check:
             with expected_ahead(self.puzzle, plan.runnable if self.conditions.on_gpu else ()) as puzzle:
                 result = run_in(sandbox, (program.source, list(program.kernels), plan.launches, plan.passes), others)
                 evidence = self._evidence(plan, result)
-                verdict = self._judged(puzzle, program, plan, evidence, result)
+                said = self._endings(plan, result)
+                verdict = self._judged(puzzle, program, plan, evidence, result, said)
+            if not self.conditions.on_gpu and {finding.id for finding in verdict.findings} <= {NEVER_REACHED}:
+                cases, never = unseen(self.puzzle, program, evidence, self.draw, self.where)
+                if cases:
+                    further = self._plan(program, [*plan.cases, *cases], len(plan.cases))
+                    with self._again(sandbox) as again:
+                        asked = program.source, list(program.kernels), further.launches, further.passes
+                        made = run_in(again, asked, others)
+                    evidence += self._evidence(further, made)
+                    said += self._endings(further, made)
+                    plan = replace(plan, cases=further.cases)
+                    verdict = self._judged(self.puzzle, program, plan, evidence, result, said)
+                remarks = (*verdict.remarks, *(NEVER.format(line=line) for line in never))
+                verdict = replace(verdict, remarks=remarks)
             if not (self.conditions.on_gpu or program.atomics or verdict.accepted):
                 verdict = self._beside_the_solution(sandbox, program, verdict, evidence)
             if verdict.earned:  # what does not compile scores 0, unless that is so in half precision alone
@@ -170,35 +183,29 @@ class Check:
         empty = Finding("not-started", Status.NOT_STARTED, title, explanation, "", place_only, typed)
         return outside(program, function.name, replace(empty, status=Status.INVALID), self.where) or empty
 
-    def _plan(self, program: Program) -> _Plan:
+    def _usual(self) -> list[Case]:
+        """Return the cases that every submission gets."""
         usual = self.puzzle.cases(self.draw)
         if self.conditions.on_gpu:
             large = self.puzzle.large_cases(self.draw) if self.puzzle.large_cases else []
             usual = [case for case in usual if not case.once] + [replace(case, informative=False) for case in large]
-        cases = [*usual, *self._suspected(program)]
-        if self.conditions.on_gpu:
-            cases = [for_gpu(case) for case in cases]
-        cases = numbered(cases)
+        return [for_gpu(case) for case in usual] if self.conditions.on_gpu else usual
+
+    def _plan(self, program: Program, every: list[Case], first: int = 0) -> _Plan:
+        """Return what is run of some cases, from the `first` on; those before it were run already."""
+        cases = numbered(every)
         filled = {kernel for kernel in program.kernels if not program.empty(kernel)}
-        runnable = [case for case in cases if case.kernel in filled]
+        runnable = [case for case in cases[first:] if case.kernel in filled]
         launches = [launch_of(case, self.puzzle) for case in runnable]
         in_order, shuffled = self._passes(runnable, launches)
         in_tf32 = {}
-        for number, case in in_fp32(self.puzzle, runnable).items() if self.practice else ():
+        for number, case in in_fp32(self.puzzle, runnable).items() if self.practice and not first else ():
             if not self.conditions.on_gpu:
                 number, launch = len(launches), replace(launches[number], tf32=True)
                 shuffled.append((number, np.arange(launch.programs)))
                 launches.append(launch)
             in_tf32[number] = case
-        return _Plan(cases, len(usual), runnable, launches, [in_order, shuffled], in_tf32)
-
-    def _suspected(self, program: Program) -> list[Case]:
-        """Cases on both sides of the numbers in this submission."""
-        suspected = self.puzzle.suspected
-        if suspected is None:
-            return []
-        found = suspects(program, self.submission.place)
-        return [case for kernel, of_kernel in found.items() for case in suspected.cases(kernel, self.draw, of_kernel)]
+        return _Plan(cases, runnable, launches, [in_order, shuffled], in_tf32)
 
     def _passes(self, cases: list[Case], launches: list[Launch]) -> list[Pass]:
         """In order and shuffled; launches that run once are shared out between the two processes.
@@ -232,20 +239,28 @@ class Check:
         first, second = (one.results for one in result.passes)
         return [Evidence(case, first.get(n), second.get(n)) for n, case in enumerate(plan.runnable)]
 
+    def _endings(self, plan: _Plan, result: SandboxResult) -> list[Finding]:
+        """Return the findings on how the runners of a plan ended."""
+        limits = self.conditions.limits
+        return [*endings(result, limits, plan.launched, lambda error: error_finding(error, self.where(error.line)))]
+
     def _judged(
-        self, puzzle: Puzzle, program: Program, plan: _Plan, evidence: list[Evidence], result: SandboxResult
+        self,
+        puzzle: Puzzle,
+        program: Program,
+        plan: _Plan,
+        evidence: list[Evidence],
+        result: SandboxResult,
+        said: Sequence[Finding],
     ) -> Verdict:
-        """Return what the judge makes of the evidence, and of how the runners ended."""
+        """Return what the judge makes of the evidence. `said`: how the runners ended; `result`: of the first run."""
         made = judge(puzzle, evidence, self.where, program.kernels)
         empty = [kernel for kernel in program.kernels if program.empty(kernel)]
         made.failed |= {case.id: f"{case.kernel} is still empty" for case in plan.cases if case.kernel in empty}
         made.findings = [with_reason(program, one, evidence, self.where) for one in made.findings]
         launches = {one.case.id: one.case for one in evidence}
         made.findings = [with_axis(program, one, launches, self.where) for one in made.findings]
-        said = endings(
-            result, self.conditions.limits, plan.launched, lambda error: error_finding(error, self.where(error.line))
-        )
-        ended = {finding.id: finding for finding in reversed(list(said))}
+        ended = {finding.id: finding for finding in reversed(said)}
         unfinished = [self._empty(program, kernel) for kernel in empty]
         findings = [*in_order_of_cases([*ended.values(), *made.findings]), *unfinished]
         results = properties(self.puzzle, plan.cases, made)
@@ -297,6 +312,15 @@ class Check:
                 what = "free memory" if one.left_out == MEMORY else "room for such tiles"
                 yield f"this GPU has not enough {what} for: {one.case.name}."
 
+    def _again(
+        self, sandbox: Sandbox | OneProcess | InProcess
+    ) -> AbstractContextManager[Sandbox | OneProcess | InProcess]:
+        """Return the sandbox for another run, or a new one if it takes one alone."""
+        if isinstance(sandbox, InProcess):
+            sandbox.about = ()  # what is run is no longer one property after the other
+        one = isinstance(sandbox, OneProcess)
+        return sandbox_of(self.conditions.limits, self.conditions.host) if one else nullcontext(sandbox)
+
     def _beside_the_solution(
         self, sandbox: Sandbox | OneProcess | InProcess, program: Program, verdict: Verdict, evidence: list[Evidence]
     ) -> Verdict:
@@ -306,13 +330,7 @@ class Check:
 
         def run(text: str, launches: list[Launch]) -> Mapping[int, LaunchResult]:
             order: Pass = [(n, range(one.programs)) for n, one in enumerate(launches)]
-            if isinstance(sandbox, InProcess):
-                sandbox.about = ()  # no property is proven any more
-            with (
-                sandbox_of(self.conditions.limits, self.conditions.host)
-                if isinstance(sandbox, OneProcess)
-                else nullcontext(sandbox) as again
-            ):
+            with self._again(sandbox) as again:
                 return again.run(text, list(program.kernels), launches, [order]).passes[0].results
 
         about = verdict.findings[0].where.case_id if verdict.findings else None

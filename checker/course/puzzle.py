@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
@@ -20,6 +20,7 @@ from checker.course.case import Array, Case, Outputs
 from checker.course.ladder import entry
 from checker.course.misconception import Footprint, Misconception
 from checker.course.question import Question
+from checker.course.space import Space
 from checker.course.verdict import PropertyResult, Traffic
 
 PRACTICE_KEY = "practice"
@@ -198,35 +199,6 @@ class Draw:
 
 
 @dataclass(frozen=True)
-class Suspect:
-    """A number in a submission that something may be compared with, and where it comes from, in words."""
-
-    value: int | float  # whole, but for numbers that data may be compared with
-    text: str
-    computed: bool = False  # from several numbers, or from one: it is not written down as it is
-    solved: bool = False  # a size with a remainder that is asked for: it counts as it is
-
-
-@dataclass(frozen=True)
-class Suspects:
-    """Of one kernel and its helpers: numbers that sizes may be compared with, and numbers that data may be."""
-
-    sizes: tuple[Suspect, ...] = ()
-    values: tuple[Suspect, ...] = ()
-
-
-@dataclass(frozen=True, eq=False)
-class Suspected:
-    """Cases on both sides of the numbers in a kernel; `cases(kernel, draw, suspects)` makes them.
-
-    `proves`: the property of each kernel that they are evidence for. A branch that no case takes costs it too.
-    """
-
-    proves: Mapping[str, str]
-    cases: Callable[[str, Draw, Suspects], list[Case]]
-
-
-@dataclass(frozen=True)
 class Puzzle:
     """Everything the judge knows about one puzzle."""
 
@@ -236,7 +208,7 @@ class Puzzle:
     cases: Callable[[Draw], list[Case]]
     expected: Callable[[Case], Mapping[str, Expected]]
     budget: Callable[[Case], Mapping[str, Budget]]
-    suspected: Suspected | None = None
+    spaces: Mapping[str, Space] = field(default_factory=dict)  # by kernel: launches besides the cases
     large_cases: Callable[[Draw], list[Case]] | None = None  # for a GPU besides: long rows, wide heads, bf16
     steps: Callable[[Case], float] | None = None  # programs and tiles of a launch, where the budget does not tell
     work: Callable[[Case], int] | None = None  # multiply-adds in tl.dot that are enough

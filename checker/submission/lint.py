@@ -16,7 +16,6 @@ from checker.submission.nodes import argument, as_shape, called, dotted, is_inde
 from checker.submission.problem import Problem
 from checker.submission.pytorch.launching import LaunchingLint
 from checker.submission.pytorch.lint import PyTorchLint
-from checker.submission.suspects import crowded
 from checker.submission.walk import MOST_PROBLEMS, Walk
 
 
@@ -35,8 +34,6 @@ def lint(program: Program) -> list[Problem]:
         if problem.line not in found and problem.sentence + problem.hint not in said:
             found[problem.line] = problem
             said.add(problem.sentence + problem.hint)
-    if not found and (crowd := crowded(program)):
-        return [crowd]
     return [found[line] for line in sorted(found)]
 
 

@@ -14,16 +14,14 @@ import numpy as np
 import pytest
 
 from checker import catalog
-from checker.catalog.cases import suspected
 from checker.catalog.softmax.reference import ROWS_SUM_TO_ONE
 from checker.check import Conditions, steps
 from checker.course.case import Case
 from checker.course.puzzle import Budget, Expected
 from checker.course.verdict import Finding, Status, Traffic, Verdict
-from checker.judge import judge, memory, models, traffic, values, wrong
+from checker.judge import judge, memory, models, traffic, unseen, values, wrong
 from checker.judge import kernel as kernels
 from checker.sandbox.parent import Limits
-from checker.submission import suspects
 from tests.conftest import check_kernel
 from tests.kernels import Kernel, named
 
@@ -63,9 +61,8 @@ JUDGE: list[tuple[Any, str, Callable[..., Any], str]] = [
     (kernels, "losses", lambda *_: [], "p5_dot_in_half"),
     (traffic, "_within", _at_most, "p5_swapped_when_small"),
     (steps, "not_entered", lambda *_: [], "p3_branch_never_taken"),
-    (suspects, "_written", _nothing, "p1_one_length"),
-    (suspects, "_computed", _nothing, "p6_many_pairs"),
-    (suspected, "some", lambda count, _: tuple(range(min(count, 24))), "p3_fortieth_program"),
+    (steps, "unseen", lambda *_: ([], []), "p1_one_length"),
+    (unseen, "_written", lambda *_: [], "w1_same_length_only"),
     (judge, "_joined", lambda earlier, new, _: [*earlier, *new], "p7_delta_missing"),
 ]
 

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from checker.catalog.cases import covering
-from checker.catalog.elementwise.launch import FAR_APART, PIECES, far_launch, launch
-from checker.catalog.elementwise.suspected import suspected_lengths
+from checker.catalog.elementwise.launch import FAR_APART, PIECES, far_launch, launch, spaces
 from checker.catalog.numbers import BF16, as_type
 from checker.course.case import Array, Case
 from checker.course.misconception import Writes
@@ -71,7 +70,7 @@ PUZZLE = Puzzle(
     cases=cases,
     expected=expected,
     budget=budget,
-    suspected=suspected_lengths(KERNEL, "any-length"),
+    spaces=spaces(KERNEL, "any-length"),
     misconceptions=(idea("wrong-way-round", Writes(lambda case: {"z_ptr": -_difference(case)})),),
     questions=(
         Question(

@@ -11,16 +11,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from checker import catalog
 from checker.check import check, program_of
+from checker.course.space import points
+from checker.judge.text.possible import Possible
 from checker.report.html import html
 from checker.report.screen import plain
 from checker.report.terminal import report
 from checker.submission.fingerprint import fingerprint, place
 from checker.submission.read import Submission, cells_of, from_cells
-from checker.submission.suspects import suspects
 from tests.conftest import SOLUTION
 
 KERNELS = catalog.load("p1").kernels
@@ -58,6 +60,8 @@ TEXTS: dict[str, Callable[[int], list[str]]] = {
     "comparisons": lambda n: inside(*[f"y = row < {k}" for k in range(n)]),
 }
 SMALL = 200
+[SPACE] = catalog.load("p1").spaces.values()
+POINTS = points(SPACE, np.random.default_rng(0), [])
 
 
 def calls(does: Callable[[], object]) -> int:
@@ -91,7 +95,9 @@ def steps(cells: list[str], folder: Path) -> dict[str, int]:
 
     counted = {"read": calls(read), "extract and lint": calls(extract_and_lint)}
     submission: Submission = kept["submission"]
-    counted["suspects"] = calls(lambda: suspects(kept["program"], submission.place))
+    counted["possible"] = calls(
+        lambda: Possible(kept["program"], KERNELS[0].name, POINTS, {}, np.random.default_rng(0))
+    )
     counted["fingerprint"] = calls(lambda: (fingerprint(kept["program"]), place(submission, KERNELS)))
     if kept["problems"]:  # nothing is run
         verdict = check("p1", submission).verdict

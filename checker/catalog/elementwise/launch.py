@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from checker.course.case import Array, Axis, AxisKind, Case, Role, Tensor, asked_besides, blank
 from checker.course.puzzle import Kernel
+from checker.course.space import FEW, HALF, TYPES, Ints, Numbers, Space, some
 
 PIECES = 6  # of a vector that is too long for memory
 FAR_APART = 2**30  # elements between the first of a piece and that of the next, and more: the third is beyond int32
+MOST, LARGEST = 400_000, 1e4  # of a launch besides the cases: elements, and data
 TOO_FAR = 2**33  # so far apart that no GPU holds them, nor what lies between
 
 
@@ -79,3 +83,23 @@ def sampled(case: Case, programs: tuple[int, ...]) -> Case:
     """Return the launch with these of its programs only."""
     owner = np.arange(case.scalars["n"]) // case.constexprs["BLOCK_SIZE"]
     return replace(case, programs=programs, asked={"z_ptr": np.isin(owner, programs)})
+
+
+def spaces(kernel: Kernel, proves: str) -> dict[str, Space]:
+    """Return the space of a kernel."""
+
+    def arguments(at: Mapping[str, Ints]) -> dict[str, Any]:
+        programs = -(-at["n"] // at["BLOCK_SIZE"])
+        return {**at, "programs": (programs,), "cost": at["n"] + np.minimum(programs, FEW) * (200 + at["BLOCK_SIZE"])}
+
+    def case(name: str, at: Mapping[str, int], numbers: Numbers, random: np.random.Generator) -> Case:
+        usual = random.normal(0.0, 2.0, (2, at["n"]))
+        values = [np.full(at["n"], numbers[one]) for one in ("x_ptr", "y_ptr")] if numbers else usual
+        x, y = (of_one.astype(TYPES[at["half"]]) for of_one in values)
+        made = launch(kernel, name, (proves,), x, y, at["BLOCK_SIZE"])
+        programs = some(made.grid[0], at["program0"])
+        return sampled(made, programs) if programs else made
+
+    choices = {"BLOCK_SIZE": (1, 4, 8, 64, 1024), "half": HALF}
+    numbers = dict.fromkeys(("x_ptr", "y_ptr"), (-LARGEST, LARGEST))
+    return {kernel.name: Space(proves, {"n": (1, MOST)}, choices, numbers, arguments, case)}

@@ -5,16 +5,20 @@ A has the shape (m, k), B (n, k) and C (m, n); each has a row stride of its own.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from checker.course.case import Array, Axis, AxisKind, Case, Role, Tensor, asked_besides, blank
 from checker.course.puzzle import Kernel
+from checker.course.space import FEW, HALF, TYPES, Ints, Numbers, Space, some
 
 FAR_APART = 2**30  # elements between rows, and more: row 2 begins beyond int32, row 4 beyond uint32
 Proves = str | tuple[str, ...]  # one property, or several
+SIZES, BLOCKS, GAPS = ("m", "n", "k"), ("Bm", "Bn", "Bk"), ("a_gap", "b_gap", "c_gap")
+MOST, LARGEST = 100_000, 1e4  # of a launch besides the cases: sizes, and data
 
 
 @dataclass(frozen=True)
@@ -126,3 +130,30 @@ def wide(case: Case) -> tuple[Array, Array]:
     """Return a and B in float64."""
     a, b = (case.tensors[name].values.astype(np.float64) for name in ("a_ptr", "b_ptr"))
     return a, b
+
+
+def spaces(kernel: Kernel) -> dict[str, Space]:
+    """Return the space of a kernel."""
+
+    def arguments(at: Mapping[str, Ints]) -> dict[str, Any]:
+        m, n, k = (at[size] for size in SIZES)
+        tm, tn, tk = (-(-at[size] // at[block]) for size, block in zip(SIZES, BLOCKS, strict=True))
+        strides = {f"{gap[0]}_row_stride": width + at[gap] for gap, width in zip(GAPS, (k, k, n), strict=True)}
+        run = np.minimum(tm, FEW) * np.minimum(tn, FEW) * tk
+        cost = m * k + n * k + m * n + run * (500 + at["Bm"] * at["Bn"] * at["Bk"] // 50)
+        return {**at, **strides, "programs": (tm, tn), "cost": cost}
+
+    def case(name: str, at: Mapping[str, int], numbers: Numbers, random: np.random.Generator) -> Case:
+        shape = Shape(**{size: at[size] for size in (*SIZES, *BLOCKS)}, gaps=(at["a_gap"], at["b_gap"], at["c_gap"]))
+        a, b = (random.normal(0.0, 1.0, (rows, shape.k)).astype(TYPES[at["half"]]) for rows in (shape.m, shape.n))
+        for x, key in ((a, "a_ptr"), (b, "b_ptr")) if numbers else ():
+            x[:] = 0.0
+            x[:, 0] = numbers[key]
+        made = launch(kernel, name, "any-size", shape, a, b)
+        down, across = (some(extent, at[f"program{axis}"]) for axis, extent in enumerate(made.grid))
+        return sampled(made, down or range(made.grid[0]), across or range(made.grid[1])) if down or across else made
+
+    sizes = {**dict.fromkeys(SIZES, (1, MOST)), **dict.fromkeys(GAPS, (0, MOST))}
+    choices = {**dict.fromkeys(BLOCKS, (16, 16, 32, 64)), "half": HALF}
+    numbers = {"a_ptr": (-LARGEST, LARGEST), "b_ptr": (-10.0, 10.0)}
+    return {kernel.name: Space("any-size", sizes, choices, numbers, arguments, case)}

@@ -8,15 +8,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from checker.course.case import Array, Axis, AxisKind, Case, Role, Tensor, asked_besides, blank
 from checker.course.puzzle import Kernel
+from checker.course.space import FEW, HALF, TYPES, Ints, Numbers, Space, power, some
 
 FAR_APART = 2**30  # elements between rows, and more: row 2 begins beyond int32, row 4 beyond uint32
 Proves = str | tuple[str, ...]  # one property, or several
 Launcher = Callable[..., Case]  # called as `launch` is
+MOST, WIDEST, LARGEST = 400_000, 1 << 17, 1e4  # of a launch besides the cases: rows, a row in one block, data
 
 
 def launch(
@@ -99,3 +102,33 @@ def sampled(case: Case, tiles: tuple[int, ...]) -> Case:
             asked[name] = np.broadcast_to(own.reshape(along), shape)
     beside = range(0, math.prod(case.grid), case.grid[0])  # the first program of each tile of columns
     return replace(case, programs=tuple(first + tile for first in beside for tile in tiles), asked=asked)
+
+
+def spaces(
+    kernel: Kernel, whole: bool = False, largest: float = LARGEST, launcher: Launcher = launch, transposed: bool = False
+) -> dict[str, Space]:
+    """Return the space of a kernel. `whole`: a block is a row; `largest`: absolute value of x; `transposed`: y is."""
+    width = kernel.constexprs[-1]
+
+    def arguments(at: Mapping[str, Ints]) -> dict[str, Any]:
+        n, count, own = at["n_cols"], at["n_rows"], at.get("BLOCK_ROWS", 1)
+        block = power(n) if whole else at[width]
+        steps, programs = -(-n // block), -(-count // own)
+        strides = {"x_row_stride": n + at["x_gap"], "y_row_stride": (count if transposed else n) + at["y_gap"]}
+        cost = n * count + np.minimum(programs, FEW) * (100 + steps * (block * own + 200))
+        return {**at, **strides, width: block, "programs": (programs, steps)[: 1 + transposed], "cost": cost}
+
+    def case(name: str, at: Mapping[str, int], numbers: Numbers, random: np.random.Generator) -> Case:
+        own, n, count = at.get("BLOCK_ROWS", 1), at["n_cols"], at["n_rows"]
+        blocks = {block: int(power(n)) if whole else at[block] for block in kernel.constexprs}
+        x = random.normal(0.0, 2.0, (count, n)).astype(TYPES[at["half"]])
+        if numbers:
+            x[at["program0"] * own :][:own] = numbers["x_ptr"]
+        made = launcher(kernel, name, "any-length", x, blocks, gaps=(at["x_gap"], at["y_gap"]))
+        programs = some(-(-count // own), at["program0"])
+        return sampled(made, programs) if programs else made
+
+    sizes = {"n_cols": (1, WIDEST if whole else MOST), "n_rows": (1, MOST), "x_gap": (0, MOST), "y_gap": (0, MOST)}
+    blocks = {one: (1, 2, 4, 16) if one == "BLOCK_ROWS" else (16, 16, 32, 64, 128, 1024) for one in kernel.constexprs}
+    numbers = {"x_ptr": (-min(largest, LARGEST), min(largest, LARGEST))}
+    return {kernel.name: Space("any-length", sizes, {**blocks, "half": HALF}, numbers, arguments, case)}

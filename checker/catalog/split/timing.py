@@ -9,7 +9,6 @@ import numpy as np
 from checker.catalog.attention.launch import Shape
 from checker.catalog.attention.timing import HIDDEN
 from checker.catalog.attention.values import Inputs
-from checker.catalog.cases import suspected
 from checker.catalog.split.launch import MERGE, SPLIT, Cut, Parts, launch_merge, launch_split
 from checker.course.case import Case, blank
 from checker.course.puzzle import Timed, Tuning, Work
@@ -24,7 +23,7 @@ TUNINGS = {
         Tuning({"Br": 16, "Bc": 64}, 4, 4),
         Tuning({"Br": 16, "Bc": 128}, 4),
     ),
-    MERGE.name: (Tuning({"Bs": suspected.power(SPLITS)}, 4),),
+    MERGE.name: (Tuning({"Bs": 1 << (SPLITS - 1).bit_length()}, 4),),
 }
 
 

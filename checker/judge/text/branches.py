@@ -64,8 +64,7 @@ def unproven(
     """
     names = {body.function.name for body in missing}
     concerned = [name for name in program.kernels if names & ({name} | program.calls[name])]
-    of_kernel = puzzle.suspected.proves if puzzle.suspected else {}
-    lost = {of_kernel.get(name, puzzle.properties[0].name) for name in concerned}
+    lost = {puzzle.spaces[one].proves if one in puzzle.spaces else puzzle.properties[0].name for one in concerned}
     return tuple(replace(r, passed=False, detail="a branch was never taken") if r.name in lost else r for r in results)
 
 

@@ -16,6 +16,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
+from checker.sandbox.inside import outcomes
 from checker.sandbox.inside.budget import TooMuchWork, work
 from checker.sandbox.inside.memory import Memory, RefusedAccess, SandboxTensor
 from checker.sandbox.inside.overrides import given
@@ -116,6 +117,7 @@ def _answer_of_pytorch(stream: BinaryIO, pytorch: Any, asked: Asked) -> bool:
     results, log = [argument.values.tobytes() for argument in asked.launch.tensors.values()], (b"", b"")
     most = asked.launch.most_steps
     recorder = Recorder(asked.source, pytorch.held, None, most) if most else None
+    outcomes.had.clear()
     try:
         work.begin(asked.launch.most_work)
         given.begin(asked.launch.given, pytorch.like)
@@ -127,6 +129,7 @@ def _answer_of_pytorch(stream: BinaryIO, pytorch: Any, asked: Asked) -> bool:
         answer["error"] = _described(error, asked.path)
     buffers = [*results, *(recorder.buffers if recorder else ()), *log]
     answer["reached"], answer["launched"] = running.bodies(), [*running.launched.values()]
+    answer["outcomes"] = [*outcomes.had.items()]
     _send(stream, answer, buffers)
     return not _ended(answer)
 
@@ -185,6 +188,7 @@ def _once(
         recorder = Recorder(asked.source, partial(interpreter.held, memory), memory, launch.most_steps)
     memory.tf32 = launch.tf32
     answer: dict[str, Any] = {"launch": asked.number, "refused": None, "error": None}
+    outcomes.had.clear()
     try:
         work.begin(launch.most_work)
         given.begin(launch.given, interpreter.like)
@@ -203,7 +207,7 @@ def _once(
             answer["refused"] = cause.report
         else:
             answer["error"] = {**_described(error, asked.path), "program": interpreter.program_now()}
-    answer["reached"] = running.bodies()
+    answer["reached"], answer["outcomes"] = running.bodies(), [*outcomes.had.items()]
     return answer, memory, recorder.buffers if recorder else ()
 
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
-from checker.sandbox.inside import coverage, harness
+from checker.sandbox.inside import coverage, harness, outcomes
 from checker.sandbox.inside.answering import run_pass
 from checker.sandbox.inside.budget import work
 from checker.sandbox.inside.overrides import given
@@ -64,9 +64,11 @@ def load(path: str, source: str, names: Iterable[str], **known: Any) -> dict[str
     tree = ast.parse(source)
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
     returns = {name: _last_return(functions[name]) for name in names}
+    outcomes.mark(list(functions.values()))
     running.loops = coverage.mark(list(functions.values()))
     namespace: dict[str, Any] = {"__name__": "submission", "torch": torch, **known}
     namespace |= {coverage.NAME: running.enter, coverage.COUNTED: running.counted, GIVEN: given.value}
+    namespace[outcomes.NAME] = outcomes.noted
     exec(compile(tree, path, "exec"), namespace)
     return {name: (namespace[name], returns[name]) for name in names}
 

@@ -18,7 +18,7 @@ import triton
 import triton.language as tl
 from triton.runtime import interpreter
 
-from checker.sandbox.inside import bfloat16, coverage, language, patches, waiting
+from checker.sandbox.inside import bfloat16, coverage, language, outcomes, patches, waiting
 from checker.sandbox.inside.memory import ADDRESS_BITS, Memory, SandboxTensor
 from checker.sandbox.inside.overrides import given
 from checker.sandbox.inside.running import running
@@ -67,12 +67,14 @@ def load_kernels(path: str, source: str, names: Iterable[str]) -> dict[str, Any]
     exec(compile(tree, path, "exec"), namespace)
     functions = ast.Module(body=[n for n in tree.body if isinstance(n, ast.FunctionDef)], type_ignores=[])
     definitions = [node for node in functions.body if isinstance(node, ast.FunctionDef)]
+    outcomes.mark(definitions)
     running.loops = coverage.mark(definitions)  # as the judge reads them
     Asserts().visit(functions)
     waiting.hand_over(functions)
     for definition in functions.body:
         definition.decorator_list = []
     namespace |= {coverage.NAME: running.enter, coverage.COUNTED: running.counted, GIVEN: given.value}
+    namespace[outcomes.NAME] = outcomes.noted
     rewritten = interpreter.ASTTransformer().visit(language.rewritten(functions))
     plain: dict[str, Any] = {}
     exec(compile(ast.fix_missing_locations(rewritten), path, "exec"), namespace, plain)

@@ -165,6 +165,7 @@ class LaunchResult:
     outside: str | None = None  # on a GPU: a tensor whose surroundings were written to
     left_out: str = ""  # on a GPU: what it has not enough of for this launch, MEMORY or room for its TILE
     reached: frozenset[int] = frozenset()  # numbers of the bodies that were entered; on a GPU nobody counts them
+    outcomes: Mapping[int, int] = field(default_factory=dict)  # of expressions, by their numbers; on a GPU none
     launched: tuple[Launched, ...] = ()  # by a PyTorch program
     moved: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # by its kernels: elements loaded, and stored
     steps: Steps | None = None  # if they were asked for
@@ -215,6 +216,7 @@ def _result(header: dict[str, Any], buffers: list[memoryview], launch: Launch, o
         outside=outside if isinstance(outside, str) and outside in launch.tensors else None,
         left_out=left_out if on_gpu and (left_out := header.get("left_out")) in (MEMORY, TILE) else "",
         reached=frozenset() if on_gpu else _numbers(header.get("reached")),
+        outcomes=_outcomes(header.get("outcomes", [])),
         launched=_launched(header.get("launched", [])),
         moved=_moved(header.get("moved", {}), launch),
         steps=_steps(buffers[-4], buffers[-3], launch, log) if stepped else None,
@@ -270,6 +272,16 @@ def _numbers(values: Any) -> frozenset[int]:
     if not isinstance(values, list) or not all(type(value) is int for value in values):
         raise MalformedAnswer("numbers are missing")
     return frozenset(values)
+
+
+def _outcomes(told: Any) -> dict[int, int]:
+    if not isinstance(told, list) or not all(isinstance(one, list) and len(one) == 2 for one in told):
+        raise MalformedAnswer("outcomes are no list of pairs")
+    return {
+        number: bits
+        for one in told
+        for number, bits in [_integers({"number": one[0], "bits": one[1]}, "number", "bits")]
+    }
 
 
 def _moved(told: Any, launch: Launch) -> dict[str, tuple[int, int]]:

@@ -140,8 +140,8 @@ class BiasMaker(CaseMaker):
         return attention_launch(self._kernels[0], name, proves, shape, inputs, bias, causal, once)
 
 
-def suspected_bias(random: np.random.Generator, shape: Shape, inputs: Inputs, kinds: tuple[Kind, ...]) -> Bias:
-    """Return a bias for a case around a number: its values are as large as the scores, its rows as far apart as those
+def bias_of_a_point(random: np.random.Generator, shape: Shape, inputs: Inputs, kinds: tuple[Kind, ...]) -> Bias:
+    """Return a bias for the launch of a point: its values are as large as the scores, its rows as far apart as those
     of Q.
 
     The latter where they are longer than the row.

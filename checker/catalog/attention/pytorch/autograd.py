@@ -6,8 +6,7 @@ References know one axis of heads: `family` makes their launch of a call.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from enum import Enum
 
@@ -19,10 +18,9 @@ from checker.catalog.attention.backward import gradients as backward
 from checker.catalog.attention.launch import Proves, wide
 from checker.catalog.attention.pytorch import calls as in_pytorch
 from checker.catalog.attention.pytorch.calls import dense
-from checker.catalog.cases import suspected
 from checker.catalog.numbers import BF16, as_type
 from checker.course.case import Array, Axis, AxisKind, Case, Tensor
-from checker.course.puzzle import Draw, Expected, Kernel, Suspected, Suspects
+from checker.course.puzzle import Expected, Kernel
 
 FORWARD = Kernel(
     "attention_forward", ("ctx", "q", "k", "v", "scale"), pytorch=True, launches=("flash_attention_2_kernel",)
@@ -167,51 +165,3 @@ def memory_of(case: Case, name: str) -> Array:
     )
     memory[at] = tensor.values
     return memory
-
-
-def suspected_calls(proves: Mapping[str, str]) -> Suspected:
-    """Calls on both sides of the numbers in a function, such as the sides of its tiles: rows, heads and sequences."""
-    around = suspected.Around(
-        _around,
-        lambda c: ((1, 1, 1, c, 16), (1, 1, c, 1, 16)),
-        lambda number: (),
-        lambda a, b: (1, 1, b + 1, a + 1, 16),
-        (),
-        (),
-    )
-
-    def cases(kernel: str, draw: Draw, suspects: Suspects) -> list[Case]:
-        function = FORWARD if kernel == FORWARD.name else BACKWARD
-        return around.cases(suspects, lambda sizes: _wanted(function, proves[kernel], draw, sizes))
-
-    return Suspected(proves, cases)
-
-
-Sizes = tuple[int, int, int, int, int]
-
-
-def _around(c: int, computed: bool) -> Iterator[Sizes]:
-    """Each of the sizes is c, a little more or less, and far beyond."""
-    yield 1, 2, c + 1, 16, 16
-    yield 1, 2, 16, c + 1, 16
-    if computed:
-        return
-    yield 1, 1, 2 * c + 5, 3, 16
-    yield 1, 1, 2, 2 * c + 5, 16
-    yield c, 1, 2, 3, 16
-    yield 1, c + 1, 3, 2, 16
-    yield 1, 1, c - 1, 16, 16
-    yield 1, 1, c, c, 16
-
-
-def _wanted(function: Kernel, proves: str, draw: Draw, sizes: Sizes) -> suspected.Wanted:
-    batch, heads, n_q, n_k, d = sizes
-    tiles = [-(-n // 64) for n in (n_q, n_k)]  # as most functions cut them
-    milliseconds = 1.5 * batch * heads * (math.prod(tiles) + sum(tiles)) + batch * heads * n_q * n_k / 20_000
-    elements = batch * heads * max((n_q + n_k) * d, n_q * n_k)
-
-    def make(name: str) -> Case:
-        word = function.name.removeprefix("attention_")
-        return call(function, f"{word}: {name}", proves, draw.case(f"{word} {name} {sizes}"), sizes)
-
-    return suspected.Wanted((function.name, sizes), milliseconds, elements, 0, make)
