@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from inspect import Parameter, signature
-from types import SimpleNamespace
+from types import FunctionType, SimpleNamespace
 from typing import Any
 
 import triton
@@ -114,17 +114,22 @@ def _device_function(function: Any, *arguments: Any, **named: Any) -> Any:
 
 
 def _called_at_once(plain: Any) -> Any:
-    """Triton takes three calls for each of its language's: to take out who computes, to put that in, to ask for it."""
+    """Triton takes three calls for each of its language's, to say who computes. Here that is a function's default."""
     asking = tl.core.builtin(lambda: None).__code__
+    computing = {"_semantic": triton.runtime.interpreter.interpreter_semantic}
 
     def _patch_attr(owner: Any, name: str, member: Any, builder: Any, scope: Any) -> None:
         function = member.__wrapped__ if getattr(member, "__code__", None) is asking else member
-        semantic = triton.runtime.interpreter.interpreter_semantic
+        code, defaults, known = function.__code__, function.__defaults__ or (), function.__kwdefaults__ or {}
+        names = code.co_varnames[code.co_argcount - len(defaults) : code.co_argcount]
 
         def called(*arguments: Any, **named: Any) -> Any:
-            named["_semantic"] = semantic
-            return function(*arguments, **named)
+            return function(*arguments, **named | computing)
 
+        if "_semantic" in (*names, *known):
+            called = FunctionType(code, function.__globals__, name, None, function.__closure__)
+            called.__defaults__ = tuple(computing.get(one, value) for one, value in zip(names, defaults, strict=True))
+            called.__kwdefaults__ = known | computing
         scope.set_attr(owner, name, called)
 
     return _patch_attr
