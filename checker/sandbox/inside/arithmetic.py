@@ -21,10 +21,12 @@ from checker.sandbox.inside.running import running
 TF32_BITS = 13  # of fp32 that TF32 does not have
 
 
-def _of_conditions(result: Any, left: Any, right: Any, operation: Any) -> None:
-    """Make what comes of a comparison one bit, not a number of what was compared: a block made of it is a mask."""
-    if result.data.dtype == np.bool_:
-        result.dtype = tl.int1
+def _of_two(builder: Any, left: Any, right: Any, operation: Any) -> Any:
+    """An operation of two. What comes of a comparison is one bit, not a number: a block made of it is a mask."""
+    made, kind = operation(left.data, right.data), left.dtype.scalar
+    if made.itemsize > left.data.itemsize:
+        made = made.astype(interpreter._get_np_dtype(kind))
+    return interpreter.TensorHandle(made, tl.int1 if made.dtype == np.bool_ else kind)
 
 
 def _to_integer(plain: Any, builder: Any, source: Any, kind: Any) -> Any:
@@ -175,7 +177,6 @@ def _folded(reduction: Any, blocks: tuple[Any, ...], function: Any, parts: int) 
     ]
 
 
-NOTES = {"binary_op": _of_conditions}
 AROUND = {
     "create_fp_to_si": _to_integer,
     "create_fp_to_ui": _to_integer,
@@ -185,4 +186,4 @@ AROUND = {
     "create_clampf": _clamp,
     "create_dot": _product,
 }
-INSTEAD = {"create_maxnumf": _larger, "create_minnumf": _smaller}
+INSTEAD = {"binary_op": _of_two, "create_maxnumf": _larger, "create_minnumf": _smaller}

@@ -219,11 +219,7 @@ TABLE = (
         _all(_instead, accesses.INSTEAD) | _all(_noted, accesses.NOTES),
     ),
     Group(_BUILDER, _NUMBERS, _all(_around, bfloat16.OF_CONVERSIONS)),
-    Group(
-        _BUILDER,
-        _NUMBERS,
-        _all(_noted, arithmetic.NOTES) | _all(_around, arithmetic.AROUND) | _all(_instead, arithmetic.INSTEAD),
-    ),
+    Group(_BUILDER, _NUMBERS, _all(_around, arithmetic.AROUND) | _all(_instead, arithmetic.INSTEAD)),
     Group(
         _REDUCTION,
         _NUMBERS,
