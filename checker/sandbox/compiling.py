@@ -218,9 +218,7 @@ class Compiler:
 
 
 def cache_folder() -> Path:
-    """Return where everything lies that is kept between checks. RuntimeError if nobody says where
-    the home folder is.
-    """
+    """Return the folder of what is kept between checks. RuntimeError if nobody says where the home folder is."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "flash-puzzles"
 
 

@@ -42,8 +42,11 @@ def told():
 HOW = [(), (True, True), (True, False), (False, False, False), (False, False, True, True)]
 WIDTHS = [np.bool_, np.float16, np.float32, np.int32, np.int64, np.float64]
 
-def tensor(dtype, shape):
-    values = np.arange(np.prod(shape, dtype=int)).reshape(shape or 1).astype(interpreter._get_np_dtype(dtype))
+OPERATIONS = [("add", False), ("sub", True), ("mul", True), ("truediv",), ("less_than",), ("and_",)]
+
+def tensor(dtype, shape, first=0):
+    numbers = np.arange(first, first + np.prod(shape, dtype=int)).reshape(shape or 1)
+    values = numbers.astype(interpreter._get_np_dtype(dtype))
     return tl.tensor(interpreter.TensorHandle(values, dtype), tl.block_type(dtype, shape) if shape else dtype)
 
 def tried(call, *arguments):
@@ -59,9 +62,13 @@ def made():
     operands = [tensor(dtype, shape) for dtype in DTYPES for shape in ([], [4], [1, 4], [2, 1])]
     for lhs, rhs in itertools.product(operands, [*operands, 3, -1, 2.5, True]):
         said += [tried(semantic.binary_op_type_checking_impl, lhs, rhs, *how) for how in HOW]
-        said.append(tried(semantic.add, lhs, rhs, False))
+        said += [tried(getattr(semantic, name), lhs, rhs, *how) for name, *how in OPERATIONS]
         if isinstance(rhs, tl.tensor):
+            said.append(tried(semantic.cast, lhs, rhs.dtype))
             said.append(tried(semantic.broadcast_impl_value, lhs, rhs))
+    for dtype in DTYPES[:4]:  # the same operand twice, then two of the same type
+        one, two = tensor(dtype, [4], 1), tensor(dtype, [4], 2)
+        said += [tried(semantic.sub, *pair, False) for pair in ((one, one), (two, one), (one, two), (one, one))]
     for operand, axis in itertools.product(operands, (0, 1, 2, 3, -1, tl.constexpr(0))):
         said.append(tried(semantic.expand_dims, operand, axis))
     for dtype, width in itertools.product(DTYPES, WIDTHS):

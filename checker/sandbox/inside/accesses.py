@@ -17,9 +17,7 @@ from checker.sandbox.inside.running import memory, running
 
 
 def _masked_load(builder: Any, ptrs: Any, mask: Any, other: Any, *hints: Any, **named: Any) -> Any:
-    """Return every load, through the launch's memory. The last hint, of two or (before Triton 3.9) three, is
-    `is_volatile`.
-    """
+    """Return what a load gives, through the launch's memory. The last of two or three hints is `is_volatile`."""
     is_volatile = named["is_volatile"] if "is_volatile" in named else hints[-1]
     element = ptrs.get_element_ty()
     dtype = interpreter._get_np_dtype(element)
@@ -45,9 +43,7 @@ ATOMICS: dict[str, Callable[[Any, Any], Any]] = {"ADD": np.add, "OR": np.bitwise
 
 
 def _atomic(builder: Any, operation: Any, ptrs: Any, value: Any, mask: Any, *_: Any, **__: Any) -> Any:
-    """Return an atomic operation, through the launch's memory: the order in which programs reach it is the order it
-    has.
-    """
+    """Return what an atomic operation gives, through the launch's memory. Its order is that of the programs."""
     if operation.name not in ATOMICS:
         raise TypeError(f"the atomic operation {operation.name} is not part of this course")
     dtype = interpreter._get_np_dtype(ptrs.get_element_ty())

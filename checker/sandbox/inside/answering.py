@@ -154,9 +154,7 @@ def launched(asked: Asked, poison: float) -> tuple[dict[str, Any], Memory, Seque
 
 
 def _backwards(asked: Asked) -> Asked:
-    """Return the launch with the values of each tensor in reverse: what it leaves in scratch is
-    wrong for the next one.
-    """
+    """Return the launch with all values in reverse: what it leaves in scratch is wrong for the next one."""
     tensors = {
         name: argument if argument.scratch else replace(argument, values=np.flip(argument.values))
         for name, argument in asked.launch.tensors.items()

@@ -29,107 +29,107 @@ def of_type(plain: Any) -> Any:
     return found
 
 
-def broadcast(plain: Any) -> Any:
-    """Two operands, broadcast: of blocks with as many axes, and of a block and a scalar, the types say how."""
-    known: dict[tuple[str, str], tuple[Any, Any]] = {}  # what each operand becomes; None: it stays as it is
+class _Noting:
+    """A builder that notes which operations it is asked for: name, arguments and result of each."""
 
-    def broadcast_impl_value(self: Any, lhs: Any, rhs: Any) -> Any:
-        key = lhs.type.name, rhs.type.name
-        if key not in known:
-            made = plain(self, lhs, rhs)
-            if _axes(lhs) == _axes(rhs) or not _axes(lhs) or not _axes(rhs):
-                left, right = (None if new is old else new.type for new, old in zip(made, (lhs, rhs), strict=True))
-                known[key] = left, right
+    def __init__(self, builder: Any) -> None:
+        self._builder = builder
+        self.asked: list[tuple[str, tuple[Any, ...], Any]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._builder, name)
+
+        def noted(*arguments: Any) -> Any:
+            made = found(*arguments)
+            if name.startswith("create_") or isinstance(made, TensorHandle):  # others tell types
+                self.asked.append((name, arguments, made))
             return made
-        left, right = known[key]
-        return _broadcast(self, lhs, left), _broadcast(self, rhs, right)
 
-    return broadcast_impl_value
+        return noted if callable(found) else found
 
 
-def _axes(operand: Any) -> int:
-    return len(operand.type.get_block_shapes()) if operand.type.is_block() else 0
-
-
-def _broadcast(semantic: Any, operand: Any, to: Any) -> Any:
-    if to is None:
-        return operand
-    if operand.type.is_block():
-        return semantic.tensor(semantic.builder.create_broadcast(operand.handle, to.shape), to)
-    return semantic.tensor(semantic.builder.create_splat(to.to_ir(semantic.builder), operand.handle), to)
-
-
-def checked(plain: Any) -> Any:
-    """Two operands, allowed, cast and broadcast: what each is cast to, if anything, their types say.
-
-    A number is looked at each time: it may not fit its type.
+def learned(plain: Any) -> Any:
+    """An operation of Triton's on tensors. Which of its builder's it takes, and on what, their types and the other
+    arguments say: so Triton is asked once for each of these. What it refuses, it is asked again.
     """
-    known: dict[tuple[Any, ...], tuple[Any, ...]] = {}  # what each operand is cast to; None: it stays as it is
+    known: dict[tuple[Any, ...], Any] = {}  # see `_steps`
+    tensor = tl.tensor
 
-    def binary_op_type_checking_impl(self: Any, lhs: Any, rhs: Any, *how: Any, **named: Any) -> Any:
-        if type(lhs) is not tl.tensor or type(rhs) is not tl.tensor or named:
-            return plain(self, lhs, rhs, *how, **named)
-        key = (lhs.type.name, rhs.type.name, *how)
-        if key not in known:
-            made = plain(self, lhs, rhs, *how)
-            known[key] = tuple(
-                None if new.dtype == old.dtype else new.dtype for new, old in zip(made, (lhs, rhs), strict=True)
-            )
-            return made
-        left, right = known[key]
-        if left is not None:
-            lhs = self.cast(lhs, left)
-        if right is not None:
-            rhs = self.cast(rhs, right)
-        return self.broadcast_impl_value(lhs, rhs)
+    def operation(self: Any, *arguments: Any, **named: Any) -> Any:
+        builder = self.builder
+        key, values = [builder.options.sanitize_overflow, *named], []
+        for one in arguments:
+            kind = type(one)
+            if kind is tensor:
+                key.append(one.type.name)
+                values.append(one.handle)
+            else:
+                key += kind, tuple(one) if kind is list else one
+        try:
+            steps = known.get(types := tuple(key))
+        except TypeError:  # what cannot be a key
+            return plain(self, *arguments, **named)
+        if steps is not None:
+            constants, operations, place, made = steps
+            values += constants
+            for name, places in operations:
+                values.append(getattr(builder, name)(*map(values.__getitem__, places)))
+            return arguments[place] if made is None else tensor(values[place], made)
+        if named or types in known:
+            return plain(self, *arguments, **named)
+        self.builder = noting = _Noting(builder)
+        try:
+            made = plain(self, *arguments)
+        finally:
+            self.builder = builder
+        if len(set(map(id, values))) == len(values):  # else it is not seen which of two was taken
+            known[types] = _steps(arguments, values, noting.asked, made)
+        return made
 
-    return binary_op_type_checking_impl
+    operation.__name__ = getattr(plain, "__name__", "")  # which Triton puts into messages
+    return operation
 
 
-def expanded(plain: Any) -> Any:
-    """Return a block with one more axis, of extent 1."""
-    known: dict[tuple[str, int], Any] = {}
-
-    def expand_dims(self: Any, input: Any, axis: Any) -> Any:
-        key = input.type.name, axis
-        if type(axis) is not int or key not in known:
-            made = plain(self, input, axis)
-            if type(axis) is int and input.type.is_block():
-                known[key] = made.type
-            return made
-        return self.tensor(self.builder.create_expand_dims(input.handle, axis), known[key])
-
-    return expand_dims
+def _steps(arguments: tuple[Any, ...], handles: list[Any], asked: list[Any], made: Any) -> tuple[Any, ...] | None:
+    """Return how to repeat what was asked of a builder: constants, operations with places of what they get (handles,
+    then constants, then results), the result's place and type. An argument has none. None: it cannot be repeated.
+    """
+    constants = [one for _, given, _ in asked for one in given if not isinstance(one, TensorHandle)]
+    values = [*handles, *constants, *(result for _, _, result in asked)]
+    places = {id(value): n for n, value in reversed([*enumerate(values)])}
+    returned = next((n for n, one in enumerate(arguments) if one is made), None)
+    try:
+        operations = [(name, [places[id(one)] for one in given]) for name, given, _ in asked]
+        place = places[id(made.handle)] if returned is None else returned
+        return constants, operations, place, made.type if returned is None else None
+    except (KeyError, AttributeError):
+        return None
 
 
 def handle(plain: Any) -> Any:
-    """Return a handle, which is counted: an operation makes one. That its numbers fit its type is looked at once for
-    each.
-    """
-    fit: set[tuple[int, str]] = set()
+    """Return a handle, which is counted: an operation makes one. Whether numbers fit a type is asked once a width."""
+    fit: dict[str, int] = {}  # bytes of the widest numbers so far, of each type but bf16
 
     def __init__(self: Any, data: Any, dtype: Any, *attr: Any) -> None:
-        work.spend(OPERATION + data.size)
-        if dtype.name == "bf16" and data.dtype.kind == "f":
-            self.data, self.dtype, self.attr, self.bf16 = rounded(data), dtype, {}, True
-        elif attr or (data.itemsize, dtype.name) not in fit:
-            plain(self, data, dtype, *attr)
-            fit.add((data.itemsize, dtype.name))
-        else:
+        work.left -= OPERATION + data.size
+        if work.left < 0:
+            work.look()
+        if not attr and data.itemsize <= fit.get(dtype.name, 0):
             self.data, self.dtype, self.attr = data, dtype, {}
+        elif dtype.name == "bf16" and data.dtype.kind == "f":
+            self.data, self.dtype, self.attr, self.bf16 = rounded(data), dtype, {}, True
+        else:
+            plain(self, data, dtype, *attr)
+            fit[dtype.name] = 0 if dtype.name == "bf16" else data.itemsize
 
     return __init__
 
 
-def broadcast_tile(plain: Any) -> Any:
-    """Return a tile's numbers, broadcast: to copy them takes less time than NumPy takes for a view."""
-
-    def create_broadcast(self: Any, arg: Any, shape: Any) -> Any:
-        numbers = np.empty(shape, arg.data.dtype)
-        numbers[...] = arg.data
-        return TensorHandle(numbers, arg.dtype.scalar)
-
-    return create_broadcast
+def _spread(tile: Any, shape: Any) -> Any:
+    """Return a tile of another shape: to copy numbers takes less time than NumPy's own functions, which are Python."""
+    numbers = np.empty(getattr(shape, "values", shape), tile.data.dtype)
+    numbers[...] = tile.data
+    return TensorHandle(numbers, tile.dtype.scalar)
 
 
 def expanded_tile(plain: Any) -> Any:
@@ -143,23 +143,8 @@ def expanded_tile(plain: Any) -> Any:
     return create_expand_dims
 
 
-def with_element_ty(plain: Any) -> Any:
-    """From a block's type and an element's to that of a block of these: Triton spells out its name each time."""
-    known: dict[tuple[str, str], Any] = {}
-
-    def of_block(self: Any, scalar_ty: Any) -> Any:
-        names = self.name, scalar_ty.name
-        if names not in known:
-            known[names] = plain(self, scalar_ty)
-        return known[names]
-
-    return of_block
-
-
 def block_type(plain: Any) -> Any:
-    """Return a block's type, from an element's and extents; what is no list of whole numbers is Triton's to complain
-    of.
-    """
+    """Return a block's type, from an element's and extents. Triton is asked of what is no list of whole numbers."""
     known: dict[tuple[Any, ...], dict[str, Any]] = {}
 
     def __init__(self: Any, element_ty: Any, shape: Any) -> None:
@@ -174,6 +159,17 @@ def block_type(plain: Any) -> Any:
         self.__dict__.update(known[key])
 
     return __init__
+
+
+def unwrapped(plain: Any) -> Any:
+    """Return what a constexpr holds; a tensor is none, and most of what is looked at."""
+
+    whole = {tl.tensor, type(None), bool, int, float, str, slice}
+
+    def _unwrap_if_constexpr(o: Any) -> Any:
+        return o if type(o) in whole else plain(o)
+
+    return _unwrap_if_constexpr
 
 
 def tensor(plain: Any) -> Any:
@@ -191,6 +187,11 @@ def tensor(plain: Any) -> Any:
     return __init__
 
 
-OF_SEMANTIC = {"broadcast_impl_value": broadcast, "binary_op_type_checking_impl": checked, "expand_dims": expanded}
-OF_BUILDER = {"create_broadcast": broadcast_tile, "create_expand_dims": expanded_tile}
-OF_BLOCK_TYPE = {"__init__": block_type, "to_ir": of_type, "with_element_ty": with_element_ty}
+_LEARNED = "add sub mul truediv floordiv mod less_than less_equal greater_than greater_equal equal not_equal and_ or_"
+_LEARNED += " where maximum minimum cast arange full expand_dims permute load store dot"
+OF_SEMANTIC = dict.fromkeys(_LEARNED.split(), learned)
+OF_BUILDER = {
+    "create_splat": lambda plain: lambda self, ret_ty, arg: _spread(arg, ret_ty.shape),
+    "create_broadcast": lambda plain: lambda self, arg, shape: _spread(arg, shape),
+    "create_expand_dims": expanded_tile,
+}

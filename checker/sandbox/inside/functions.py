@@ -57,9 +57,7 @@ def serve(header: dict[str, Any], buffers: list[memoryview], number: int, device
 
 
 def load(path: str, source: str, names: Iterable[str], **known: Any) -> dict[str, Any]:
-    """Return the functions `names` of the submission, each with its last `return`'s line. `known`:
-    names besides torch.
-    """
+    """Return the functions `names` of the submission, each with its last `return`'s line. `known`: more names."""
     running.filename = path
     tree = ast.parse(source)
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}

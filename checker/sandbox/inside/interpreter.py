@@ -86,9 +86,7 @@ def load_kernels(path: str, source: str, names: Iterable[str]) -> dict[str, Any]
 
 
 def pointer(tensor: SandboxTensor, element: int = 0) -> Any:
-    """Return the kernel argument that points at an element of `tensor`, counted along the address range: at the first
-    one.
-    """
+    """Return the kernel argument that points at an element of `tensor`, counted along the address range."""
     kind = tl.pointer_type(tl.bfloat16 if tensor.bf16 else _POINTEES[tensor.values.dtype.name])
     address = tensor.base + element * tensor.itemsize
     return tl.tensor(interpreter.TensorHandle(np.array([address], np.uint64), kind), kind)

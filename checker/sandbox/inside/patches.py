@@ -175,7 +175,8 @@ _HANDLES = Group(
 )
 _QUICKLY = (
     Group(_ROOT, "", {"_InterpreterComparison": _used(), "_get_np_dtype": _remembered(cached.of_type)}),
-    Group("language.block_type", "", _all(_remembered, cached.OF_BLOCK_TYPE)),
+    Group("language.core", "", {"_unwrap_if_constexpr": _remembered(cached.unwrapped)}),
+    Group("language.block_type", "", {"__init__": _remembered(cached.block_type)}),
     Group(_TENSOR, "", {"__init__": _remembered(cached.tensor)}),
     Group(f"{_ROOT}.TritonSemantic", "", _all(_remembered, cached.OF_SEMANTIC)),
 )

@@ -45,9 +45,7 @@ def serve(header: dict[str, Any], buffers: list[memoryview], number: int) -> Non
 
 
 def _device() -> Any:
-    """Return the module that runs kernels: chosen by the mode that Triton is in, which is fixed
-    before it is imported.
-    """
+    """Return the module that runs kernels, by the mode that Triton is in, which is fixed before it is imported."""
     if os.environ.get("TRITON_INTERPRET"):
         from checker.sandbox.inside import interpreter
 
