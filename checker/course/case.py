@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -73,7 +74,7 @@ class Tensor:
     axes: tuple[Axis, ...] = ()
     bf16: bool = False  # fp32 values that bf16 can hold, passed as bf16, which NumPy does not have
 
-    @property
+    @cached_property
     def type(self) -> str:
         """Of its elements, as a kernel sees them."""
         return "bfloat16" if self.bf16 else self.values.dtype.name

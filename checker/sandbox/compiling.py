@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
-from importlib.metadata import version
+from importlib.util import find_spec
 from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
@@ -188,10 +188,10 @@ class Compiler:
 
     def _cache_file(self) -> Path:
         """Return where the outcome is kept: named after the source, the jobs, the compiler and how it is called."""
-        caller = "".join(
-            (Path(__file__).parent / "inside" / f"{n}.py").read_text("utf-8") for n in ("compiler", "lowering")
-        )
-        asked = json.dumps([self.source, [asdict(job) for job in self.jobs], self.assembled, version("triton"), caller])
+        triton, inside = find_spec("triton"), Path(__file__).parent / "inside"  # the first of which tells its version
+        files = (str(triton and triton.origin), inside / "compiler.py", inside / "lowering.py")
+        caller = [Path(file).read_text("utf-8") for file in files]
+        asked = json.dumps([self.source, [asdict(job) for job in self.jobs], self.assembled, *caller])
         return cache_folder() / "compiled" / f"{hashlib.sha256(asked.encode()).hexdigest()}.json"
 
     def _known(self) -> list[Compiled] | None:
