@@ -10,6 +10,7 @@ import os
 
 os.environ["LANGUAGE"] = "en"  # whatever this machine speaks
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as `python -m checker` does; read when numpy is imported
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else hundreds of processes compile the same files
 
 import re
 import shutil

@@ -4,7 +4,7 @@ What a test costs is CPU seconds of the process and of all that it starts. `cost
 that may take more than a moment, and for each puzzle that it is about; `make test-costs` alone writes that. A test of
 another function is cheap: so a new one always runs.
 
-The dear tests of a file are put in the order of a hash of their names, and cut into sixteen slices of equal cost, or
+The dear tests of a file are put in the order of a hash of their names, and cut into `SLICES` slices of equal cost, or
 more if a slice were longer than `LONGEST`: so tests that try hundreds of kernels leave room for others. Which slice it
 is counts the commits. Where tests share what costs more than they do, such as a class that was graded, all tests of the
 file are dear, and their turn comes so much more rarely, with more of them. To the slices come tests of what has changed
@@ -31,12 +31,12 @@ ROOT = Path(__file__).parents[1]
 COSTS = Path(__file__).with_name("costs.json")
 DEAR = 0.2  # CPU seconds; a function that costs more, for some puzzle, stands in the file
 LEAST = 0.0625  # CPU seconds: less is as little as this
-SLICES = 16  # of a file's dear tests at least: so many commits run all of them
-LONGEST = 1.0  # CPU seconds of a file's slice
+SLICES = 24  # of a file's dear tests at least: so many commits run all of them
+LONGEST = 0.75  # CPU seconds of a file's slice
 MUCH = 2.0  # CPU seconds of what the tests of a file share: more stands in the file, and waits for its turn
-SHORT = 2.0  # CPU seconds of a test that stands for its file where no other one's turn has come
+SHORT = 0.25  # CPU seconds of a test that stands for its file where no other one's turn has come
 SHARED = "fixtures"  # of a file, in the place of a function: what its tests share, once
-CHANGED = 30.0  # CPU seconds of those of what has changed
+CHANGED = 12.0  # CPU seconds of those of what has changed
 IDS = {rung.id for rung in ladder.LADDER}
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from sphinx.cmd.build import build_main
-
-from checker.course.language import ENGLISH, LANGUAGES, speaking
+from checker.course.language import ENGLISH, LANGUAGES, VARIABLE, speaking
 from checker.course.places import PACKAGE, ROOT
 from checker.publish import bundle
 from checker.publish.site import pages
@@ -37,8 +38,9 @@ def build(folder: Path, root: Path = ROOT, *, beside: bool = True) -> None:
         sources, site = Path(made, "sources"), Path(made, "site")
         for language in LANGUAGES:  # all of them, before one is made: pages lead to what there is in others
             pages.write(sources / language, root, language)
-        for language in LANGUAGES:
-            _make(sources / language, site, root, language)
+        running = [_making(sources / language, site, root, language) for language in LANGUAGES]
+        if any([one.wait() for one in running]):
+            raise SiteError("The pages have faults, which stand above. Nothing was written.")
         shutil.copytree(root / SOURCES / "app", site / "app", ignore=shutil.ignore_patterns("*.md"))
         shutil.copyfile(root / SOURCES / "sw.js", site / "sw.js")
         of_page = PACKAGE / "trace" / "step"  # as a notebook's frame and a terminal's file have it
@@ -53,14 +55,14 @@ def build(folder: Path, root: Path = ROOT, *, beside: bool = True) -> None:
         shutil.copytree(site, folder)
 
 
-def _make(sources: Path, site: Path, root: Path, language: str) -> None:
-    """The pages of a language: English at the top, the others below it. SiteError."""
+def _making(sources: Path, site: Path, root: Path, language: str) -> subprocess.Popen[bytes]:
+    """Start what makes the pages of a language: English at the top, the others below it."""
     with speaking(language):
         settings = {"language": SPHINX.get(language, language), "html_title": said(pages.TITLE)}
-        options = ["-W", "--keep-going", "-q", "-d", f"{sources}.kept", "-c", f"{root / SOURCES}"]
-        options += [part for name, value in settings.items() for part in ("-D", f"{name}={value}")]
-        if build_main([*options, f"{sources}", f"{site if language == ENGLISH else site / language}"]):
-            raise SiteError("The pages have faults, which stand above. Nothing was written.")
+    options = ["-W", "--keep-going", "-q", "-d", f"{sources}.kept", "-c", f"{root / SOURCES}"]
+    options += [part for name, value in settings.items() for part in ("-D", f"{name}={value}")]
+    command = [sys.executable, "-m", "sphinx", *options, sources, site if language == ENGLISH else site / language]
+    return subprocess.Popen(command, cwd=PACKAGE.parent, env=os.environ | {VARIABLE: language})
 
 
 def up_to_date(folder: Path, root: Path = ROOT) -> bool:
