@@ -20,7 +20,6 @@ import sys
 import tempfile
 import threading
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import date
@@ -402,7 +401,5 @@ def built_site(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path
     with open(folder.with_suffix(".lock"), "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not folder.exists():
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # what Sphinx says to MyST
-                site.build(folder)
+            site.build(folder)
     return folder

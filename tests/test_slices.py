@@ -117,7 +117,8 @@ def test_what_tests_share_is_summed_of_each_file_however_many_processes_have_mad
     made = summed((Item(f"tests/x/test_y.py::{name}"), seconds) for name, seconds in lines)
     assert made == {"x/test_y.py": {"fixtures": {"": 16.0}}}
     assert cost(Item("tests/x/test_y.py::test_x"), made) == LEAST
-    assert turns(100.0, 0.0) == (math.ceil(100 / LONGEST), 1) and turns(100.0, 16.0) == (7, 16) and turns(3.0, 16.0) == (1, 10)
+    assert turns(100.0, 0.0) == (math.ceil(100 / LONGEST), 1)
+    assert turns(100.0, 16.0) == (7, 16) and turns(3.0, 16.0) == (1, 10)
 
 
 def test_what_a_file_is_about() -> None:

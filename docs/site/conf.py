@@ -16,13 +16,15 @@ from sphinx.search.en import SearchEnglish
 from checker.browser.words import BUTTONS
 from checker.course import translation
 from checker.course.columns import WIDE
-from checker.course.language import ENGLISH, LANGUAGES, spoken
+from checker.course.language import CHINESE, ENGLISH, LANGUAGES, spoken
 from checker.publish.site.lessons import TOP
+from checker.publish.site.pages import TITLE
 from checker.report.translated import said
 from checker.trace.page import LANGUAGE, PARTS, sentences
 
-project = "From softmax to FlashAttention"
-html_title = project
+project = TITLE
+html_title = said(TITLE)
+language = {CHINESE: "zh_CN"}.get(spoken(), spoken())  # what Sphinx calls it
 html_theme = "furo"
 html_favicon = "app/icon.svg"
 extensions = ["myst_parser"]

@@ -9,15 +9,15 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from checker.course.language import ENGLISH, LANGUAGES, VARIABLE, speaking
+import sphinx
+
+from checker.course.language import ENGLISH, LANGUAGES, VARIABLE
 from checker.course.places import PACKAGE, ROOT
 from checker.publish import bundle
 from checker.publish.site import pages
 from checker.publish.site.assets import AssetError, copy_into
-from checker.report.translated import said
 
 MADE_OF = ("benchmarks/results", "checker", "docs", "puzzles", "solutions")
-SPHINX = {"zh": "zh_CN"}  # what Sphinx calls a language
 SOURCES = Path("docs", "site")  # settings, templates, and what runs in the browser
 
 
@@ -39,7 +39,8 @@ def build(folder: Path, root: Path = ROOT, *, beside: bool = True) -> None:
         for language in LANGUAGES:  # all of them, before one is made: pages lead to what there is in others
             pages.write(sources / language, root, language)
         running = [_making(sources / language, site, root, language) for language in LANGUAGES]
-        if any([one.wait() for one in running]):
+        faults = [one.wait() for one in running]
+        if any(faults):
             raise SiteError("The pages have faults, which stand above. Nothing was written.")
         shutil.copytree(root / SOURCES / "app", site / "app", ignore=shutil.ignore_patterns("*.md"))
         shutil.copyfile(root / SOURCES / "sw.js", site / "sw.js")
@@ -57,11 +58,8 @@ def build(folder: Path, root: Path = ROOT, *, beside: bool = True) -> None:
 
 def _making(sources: Path, site: Path, root: Path, language: str) -> subprocess.Popen[bytes]:
     """Start what makes the pages of a language: English at the top, the others below it."""
-    with speaking(language):
-        settings = {"language": SPHINX.get(language, language), "html_title": said(pages.TITLE)}
-    options = ["-W", "--keep-going", "-q", "-d", f"{sources}.kept", "-c", f"{root / SOURCES}"]
-    options += [part for name, value in settings.items() for part in ("-D", f"{name}={value}")]
-    command = [sys.executable, "-m", "sphinx", *options, sources, site if language == ENGLISH else site / language]
+    options = ["-W", "--keep-going", "-q", "-d", f"{sources}.kept", "-c", f"{root / SOURCES}", f"{sources}"]
+    command = [sys.executable, "-m", sphinx.__name__, *options, f"{site if language == ENGLISH else site / language}"]
     return subprocess.Popen(command, cwd=PACKAGE.parent, env=os.environ | {VARIABLE: language})
 
 
