@@ -72,7 +72,7 @@ def program_of(
     from checker.submission.extract import extract
     from checker.submission.lint import lint
 
-    program = extract(submission, kernels)
+    program = extract(submission, tuple(kernels))
     return program, lint(program) if linted else []
 
 

@@ -87,7 +87,7 @@ def _of_class(course: Settings, names: bool, file: Path) -> None:
 def _seen(works: Sequence[Work], folder: Path) -> list[Seen]:
     """Return what is known of each, read on all cores. Raises KeyProblem."""
     every = [Seen()] * len(works)
-    with Progress(transient=True) as bar, local() as crew:
+    with Progress(transient=True) as bar, local(renewed=len(works)) as crew:  # who only reads gathers little
         task = bar.add_task("reading", total=len(works))
         for number, answer in crew.run(seen, [(work, folder) for work in works]):
             if isinstance(answer, KeyProblem | SettingsError):

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from checker.sandbox.inside.children import end_with_parent
 
 WINDOW = 1000  # calls that are begun at a time
-RENEWED = 500  # calls, after which a process is replaced: whatever it has gathered is gone
+RENEWED = 500  # calls that judge, after which a process is replaced: whatever it has gathered is gone
 _T = TypeVar("_T")
 
 
@@ -82,12 +82,12 @@ def here(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Future[Any
 
 
 @contextmanager
-def local(jobs: int = 0) -> Iterator[Crew]:
+def local(jobs: int = 0, renewed: int = RENEWED) -> Iterator[Crew]:
     """So many processes of this machine; 0: as many as there are cores to use. One that ends takes only its own call.
 
-    Left by an exception, it ends all of them at once.
+    `renewed`: calls that a process makes. Left by an exception, it ends all of them at once.
     """
-    threads, processes = ThreadPoolExecutor(jobs or len(os.sched_getaffinity(0))), Processes()
+    threads, processes = ThreadPoolExecutor(jobs or len(os.sched_getaffinity(0))), Processes(renewed)
     try:
         yield Crew(lambda function, arguments: threads.submit(processes.call, function, arguments))
     except BaseException:
@@ -106,8 +106,8 @@ class Processes:
     A process ends with the thread that has made its first call, so the threads must live as long.
     """
 
-    def __init__(self) -> None:
-        self.own, self.pools = threading.local(), set[ProcessPoolExecutor]()
+    def __init__(self, renewed: int = RENEWED) -> None:
+        self.own, self.pools, self.renewed = threading.local(), set[ProcessPoolExecutor](), renewed
 
     def call(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         """Return the result, or the exception that was raised; WorkerLost if the process has ended
@@ -124,7 +124,7 @@ class Processes:
         except Exception as problem:
             answer = problem
         self.own.made += 1
-        if isinstance(answer, WorkerLost) or self.own.made == RENEWED:
+        if isinstance(answer, WorkerLost) or self.own.made == self.renewed:
             self.own.pool.shutdown()
             self.pools.remove(self.own.pool)
             del self.own.pool

@@ -135,7 +135,7 @@ def latest(cells: Sequence[str]) -> list[str]:
 def program_text(submission: Submission, asked: Sequence[Kernel]) -> str:
     """Return a text that two submissions share if their programs are equal; all of the code if there is no program."""
     try:
-        return "\n".join(sorted(map(ast.dump, ast.parse(extract(submission, asked).source).body)))
+        return "\n".join(sorted(map(ast.dump, ast.parse(extract(submission, tuple(asked)).source).body)))
     except UNREADABLE_CODE:
         return submission.text
 
@@ -178,7 +178,7 @@ def _needed(texts: Iterable[str], names: Iterable[str]) -> set[str]:
 def _begun(text: str, kernel: Kernel) -> bool:
     """Return whether a cell has more of a kernel than its stub."""
     try:
-        program = extract(Submission("", (_imports([kernel]), Chunk(text))), [kernel])
+        program = extract(Submission("", (_imports([kernel]), Chunk(text))), (kernel,))
     except UNREADABLE_CODE:
         return True
     return bool(program.outside) or not program.empty(kernel.name)

@@ -10,7 +10,7 @@ import ast
 import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 
 from checker.course.lesson import GAP
 from checker.course.puzzle import Kernel
@@ -67,8 +67,9 @@ class Program:
         return isinstance(node, ast.Attribute) and node.attr in {"load", "store"}
 
 
-def extract(submission: Submission, asked: Sequence[Kernel]) -> Program:
-    """Return the program of a submission. Raises NotASubmission."""
+@lru_cache(maxsize=8)  # whoever reads a submission asks several times
+def extract(submission: Submission, asked: tuple[Kernel, ...]) -> Program:
+    """Return the program of a submission, which nobody changes. Raises NotASubmission."""
     module = module_of(submission, asked)
     language = language_of(asked)
     _insist_on_name(module, language)

@@ -25,7 +25,7 @@ def program(body: str, helpers: str = "") -> Program:
     """A kernel with this body, below helpers."""
     inside = "".join(f"    {line}\n" for line in body.split("\n"))
     text = f"{HEAD}{helpers}@triton.jit\ndef kernel(x_ptr, n, B: tl.constexpr):\n{inside}"
-    return extract(from_cells([("code", text)], "kernel.py", numbered=False), [KERNEL])
+    return extract(from_cells([("code", text)], "kernel.py", numbered=False), (KERNEL,))
 
 
 BODIES = """

@@ -125,7 +125,7 @@ def program(text: str) -> Program:
     [kernel] = catalog.load("p1").kernels
     head = "import triton\nimport triton.language as tl\n\n\n@triton.jit\n"
     body = "".join(f"    {line}\n" for line in text.split("\n"))
-    return extract(from_cells([("code", f"{head}def {kernel.name}({kernel.signature}):\n{body}")], "p1.py"), [kernel])
+    return extract(from_cells([("code", f"{head}def {kernel.name}({kernel.signature}):\n{body}")], "p1.py"), (kernel,))
 
 
 def possible(text: str) -> Possible:

@@ -236,7 +236,7 @@ def test_nor_does_it_in_a_cage(kept: Host) -> None:
 
 def _attacked(host: Host, attack: Attack) -> None:
     try:
-        program = extract(from_cells([("code", attack.text)], "a2.py", numbered=False), [FORWARD])
+        program = extract(from_cells([("code", attack.text)], "a2.py", numbered=False), (FORWARD,))
     except NotASubmission:
         return
     limits = Limits(patience=1.0, waiting_seconds=2.0, output_bytes=1 << 16)

@@ -66,7 +66,7 @@ def written(verb: str, hints: str) -> str:
 
 
 def refused(written: str) -> bool:
-    problems = lint(extract(from_cells([("code", written)], "kernel.py", numbered=False), [KERNEL]))
+    problems = lint(extract(from_cells([("code", written)], "kernel.py", numbered=False), (KERNEL,)))
     assert all(problem.id == "two-hints" and not problem.compiles for problem in problems)
     return bool(problems)
 

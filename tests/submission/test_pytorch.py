@@ -33,7 +33,7 @@ def submission(text: str, name: str = "a2.py") -> Submission:
 
 
 def program(text: str) -> Program:
-    return extract(submission(text), [FORWARD])
+    return extract(submission(text), (FORWARD,))
 
 
 def problems(inside: str, before: str = "") -> list[Problem]:
@@ -47,7 +47,7 @@ def complaints(inside: str, before: str = "") -> list[str]:
 
 def refusal(text: str, name: str = "a2.py") -> Problem:
     with pytest.raises(NotASubmission) as refused:
-        extract(submission(text, name), [FORWARD])
+        extract(submission(text, name), (FORWARD,))
     return refused.value.problem
 
 

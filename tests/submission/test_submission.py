@@ -39,7 +39,7 @@ def test_each_line_of_the_text_has_its_place(cells: list[str]) -> None:
 
 
 def program(text: str) -> Program:
-    return extract(submission(text), [KERNEL])
+    return extract(submission(text), (KERNEL,))
 
 
 def problems(statement: str, before: str = "") -> list[Problem]:
@@ -73,10 +73,10 @@ def test_a_kernel_that_the_lesson_shows_whole_is_not_taken_for_the_one_to_write(
     kernel = replace(KERNEL, shown=("double_kernel",))
     shown = "@triton.jit\ndef double_kernel(x_ptr):\n    pass\n\n\n"
     text = SOLUTION.replace("@triton.jit", f"{shown}@triton.jit")
-    assert set(extract(submission(text), [kernel]).functions) == {kernel.name}
+    assert set(extract(submission(text), (kernel,)).functions) == {kernel.name}
     for other, id in (("x = 1", "kernel-missing"), (text.replace("def naive", "def my_naive"), "kernel-renamed")):
         with pytest.raises(NotASubmission) as refused:
-            extract(submission(f"import triton.language as tl\n{shown}\n{other}"), [kernel])
+            extract(submission(f"import triton.language as tl\n{shown}\n{other}"), (kernel,))
         assert (refused.value.problem.id, "double" in refused.value.problem.sentence) == (id, False)
 
 
@@ -501,4 +501,4 @@ def test_only_ipythons_own_lines_are_blanked() -> None:
 
 def test_a_cell_that_cannot_even_be_encoded_is_passed_over() -> None:
     book = from_cells([("code", "x = '\ud800'"), ("code", SOLUTION)], "book")
-    assert extract(book, [KERNEL]).kernels
+    assert extract(book, (KERNEL,)).kernels

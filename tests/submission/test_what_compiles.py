@@ -37,7 +37,7 @@ class Example:
     @property
     def complaints(self) -> list[Problem]:
         """What the lint says of it."""
-        return lint(extract(from_cells([("code", self.text)], "kernel.py", numbered=False), [KERNEL]))
+        return lint(extract(from_cells([("code", self.text)], "kernel.py", numbered=False), (KERNEL,)))
 
 
 def helper(text: str, statement: str = "x = helper(x)") -> Example:

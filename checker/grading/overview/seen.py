@@ -53,6 +53,7 @@ def seen(work: Work, folder: Path) -> Seen:
     )
 
 
+@cache
 def _digest(puzzle_id: str, submission: Submission) -> str:
     text = program_text(submission, catalog.load(puzzle_id).kernels)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
@@ -60,9 +61,7 @@ def _digest(puzzle_id: str, submission: Submission) -> str:
 
 @cache
 def _is_published(puzzle_id: str, text: str) -> bool:
-    """Return whether the kernels of a text are those of the course's own solution; a class hands in
-    many texts often.
-    """
+    """Return whether a text's kernels are the course's own solution; a class hands in many texts often."""
     own = _words(puzzle_id, text)
     return bool(own) and own == _published(puzzle_id)
 
