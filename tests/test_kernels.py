@@ -77,8 +77,8 @@ def test_wrong_kernels_are_refused_by_name(kernel: Kernel, quick: Conditions, mo
 
     monkeypatch.setattr(judged, "name_wrong", compared)
     assert_refused_by_name(kernel, quick)
-    known = [where for where, names in UNLIKE_ITS_NAME.items() if kernel.name in names.split()]
-    assert kernel.puzzle in NOT_HELD or ", ".join(unlike) == "".join(known), (
+    known = "".join(where for where, names in UNLIKE_ITS_NAME.items() if kernel.name in names.split())
+    assert kernel.puzzle in NOT_HELD or (bool(known) == bool(unlike) and all(one in known for one in unlike)), (
         f"in {unlike} it wrote something else than the sign of its name: mend the sign, or list it in UNLIKE_ITS_NAME"
     )
 
@@ -114,8 +114,8 @@ def test_right_kernels_are_accepted_whatever_the_key(kernel: Kernel, key: str, q
     assert verdict.accepted, verdict.findings
 
 
-# Kernels by the launches in which they write something else than their name says. There a sum, P or dS is rounded,
-# overflows or underflows as no formula does; a row begins with -inf; or heads are those of several sequences.
+# Kernels by the launches in which they write something else than their name says, in some as NumPy rounds. There a sum,
+# P or dS is rounded, overflows or underflows as no formula does; a row begins with -inf; or heads are of several sequences.
 UNLIKE_ITS_NAME = {
     "every kind of row": "p1_sums_x w2_summed_as_integers",
     "few keys": "p6_p_rounded b2_p_rounded",
@@ -124,7 +124,7 @@ UNLIKE_ITS_NAME = {
     "fp16, small V": "p5_keys_and_values_exchanged",
     "every kind of query": "b2_scores_dropped",
     "every kind of query, fp16": "p5_last_keys_only_too",
-    "split: every kind of query": "b3_parts_in_half",
+    "split: every kind of query, split: a wide head": "b3_parts_in_half",
     "dbias: every kind of query, dbias: fp16": "b1_dbias_delta_outside",
     "dropout_dk_dv: every kind of query, dropout_dk_dv: fp16": "b2_delta_of_one_tile",
     "dropout_dk_dv: p is 0": "b2_tile_transposed",
