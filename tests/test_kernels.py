@@ -115,7 +115,7 @@ def test_right_kernels_are_accepted_whatever_the_key(kernel: Kernel, key: str, q
 
 
 # Kernels by the launches in which they write something else than their name says, in some as NumPy rounds. There a sum,
-# P or dS is rounded, overflows or underflows as no formula does; a row begins with -inf; or heads are of several sequences.
+# P or dS is rounded, overflows or underflows as no formula does; a row begins with -inf; or heads are of sequences.
 UNLIKE_ITS_NAME = {
     "every kind of row": "p1_sums_x w2_summed_as_integers",
     "few keys": "p6_p_rounded b2_p_rounded",
