@@ -49,7 +49,8 @@ def unseen(
         for (number, outcome), at in possible.at.items():
             text = texts[number]
             line = where(text.lineno).line
-            title = f"for line {line}: {ast.unparse(text)[:50]} {_OUTCOMES[outcome]}"
+            said = " < ".join(map(ast.unparse, text.args if isinstance(text, ast.Call) else [text]))
+            title = f"for line {line}: {said[:50]} {_OUTCOMES[outcome]}"
             for case in _witnesses(puzzle, space, some, at, title, random):
                 cases.append(replace(case, informative=False, once=True, why=WHY.format(line=line)))
             odd = any(isinstance(getattr(node, "op", None), _ODD) for node in ast.walk(text))

@@ -59,6 +59,19 @@ def test_one_percent_under_a_condition_is_found(puzzle_id: str, condition: str, 
     assert checked(puzzle_id, one_percent(puzzle_id, condition), quick).accepted == (said == "accepted")
 
 
+@pytest.mark.parametrize(
+    ("puzzle_id", "old", "new"),
+    [
+        ("b2", "log(li), mask=queries < n_q", "log(li), mask=queries < tl.minimum(n_q, 1000)"),
+        ("b3", "queries < n_q", "queries < min(n_q, 1000)"),
+        ("c1", "n_q, n_k, ctx.scale", "min(n_q, 1000), n_k, ctx.scale"),
+    ],
+)
+def test_a_size_that_is_cut_off_is_found(puzzle_id: str, old: str, new: str, quick: Conditions) -> None:
+    verdict = checked(puzzle_id, places.solution(puzzle_id).read_text(encoding="utf-8").replace(old, new, 1), quick)
+    assert "n_q < 1000 is False" in str(verdict.findings[0].where.case)
+
+
 def test_what_never_varied_is_said_and_is_no_finding(quick: Conditions) -> None:
     """No square has this remainder."""
     verdict = checked("p1", one_percent("p1", "row * row % 487 == 5"), quick)
@@ -143,6 +156,8 @@ OUTCOMES = {
     "tl.num_programs(0) - tl.program_id(0)": {outcomes.ABOVE},
     "x_ptr.dtype.element_ty == tl.float16": {outcomes.TRUE, outcomes.FALSE},
     "n_cols * n_cols % 4 == 2": {outcomes.FALSE},
+    "tl.minimum(n_cols, 70)": {outcomes.TRUE, outcomes.FALSE},
+    "max(n_cols, 1)": {outcomes.FALSE},
     "1 if n_cols > 0 and x_row_stride < n_cols else 0": {outcomes.FALSE},
     "tl.arange(0, BLOCK_SIZE) < BLOCK_SIZE": {outcomes.TRUE},
     "range() == 1": set(),
@@ -183,6 +198,8 @@ def test_outcomes_of_a_launch_are_gathered_and_floats_have_none(monkeypatch: pyt
     monkeypatch.setattr(outcomes, "had", {})
     assert [outcomes.noted(0, value) for value in (5, 0, 7)] == [5, 0, 7]
     assert [outcomes.noted(1, value) for value in (True, False)] == [True, False]
+    assert [outcomes.noted(number, value) for number, value in ((~3, 7), (3, 8))] == [7, 8]
+    assert outcomes.had.pop(3) == outcomes.TRUE
     assert outcomes.noted(2, 1.5) == 1.5
     assert (outcomes.had[0], outcomes.had[2]) == (outcomes.ZERO | outcomes.ABOVE, outcomes.TRUTHS | outcomes.SIGNS)
     assert [outcomes.complete(bits) for bits in outcomes.had.values()] == [False, True, True]

@@ -124,7 +124,7 @@ class Possible:
         if self.done > MOST:
             return None
         value, number = self._of(node, env), self.numbers.get(id(node))
-        if number is not None and _numeric(value):
+        if number is not None and _numeric(value) and not isinstance(node, ast.Call):
             values = np.asarray(value)
             if values.dtype == bool:
                 self._keep(number, {TRUE: values, FALSE: ~values})
@@ -207,6 +207,10 @@ class Possible:
         if last in _SAME or (of_tl and last in ("max", "min")):
             return given[0]
         known = given[1:2] if last == "full" else given
+        number = self.numbers.get(id(node))
+        if number is not None and _numeric(*given) and all(np.asarray(one).dtype.kind in "iu" for one in given):
+            less = np.asarray(np.less(*given))
+            self._keep(number, {TRUE: less, FALSE: ~less})
         return _KNOWN[last](*given) if name[:6] != "torch." and _numeric(*known) else None
 
     def _helper(self, function: ast.FunctionDef, given: Sequence[Any], named: Mapping[str | None, Any]) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from checker.sandbox.inside import interpreter
+from checker.sandbox.inside import interpreter, outcomes
 from checker.sandbox.inside.memory import Memory, RefusedAccess, SandboxTensor
 from checker.sandbox.inside.running import running
 from checker.sandbox.protocol.launch import CONSTEXPR, Launch, TensorArgument, scalar_type
@@ -87,7 +87,7 @@ class Launcher:
         programs = math.prod(sides)
         records.append(Record(LAUNCHED, line=running.where()[1], lanes=programs, detail=self.number))
         self._note(tensors, bound, options)
-        bodies = dict(running.entered)  # a launch begins a count of its own, and these are the calling function's
+        bodies, had = dict(running.entered), dict(outcomes.had)  # the calling function's: a launch counts its own
         try:
             interpreter.launch(self.kernel, memory, arguments, sides, self._order(programs), checked_arithmetic=False)
             for whole, values in copied:
@@ -101,6 +101,8 @@ class Launcher:
         finally:
             running.entered.clear()
             running.entered.update(bodies)
+            outcomes.had.clear()
+            outcomes.had.update(had)
         passed = {name: self._memory_of(value) for name, value in bound.items()}
         self._done(memory, {name: tensor for name, tensor in passed.items() if tensor is not None})
 
