@@ -21,7 +21,7 @@ from checker.sandbox.inside.outcomes import ABOVE, BELOW, FALSE, TRUE, ZERO, exp
 from checker.submission.extract import Program
 
 MOST = 4_000  # expressions that are evaluated; a kernel of the course has some 200
-KEPT = 10  # points of an outcome: the cheapest, and as many others
+KEPT = 10  # points of an outcome: the cheapest, and as many others, if there are with several programs along each axis
 _NUMPY = """Eq equal, NotEq not_equal, Lt less, LtE less_equal, Gt greater, GtE greater_equal, Not logical_not,
 And logical_and, Or logical_or, Add add, Sub subtract, Mult multiply, Div divide, Pow power, USub negative,
 BitAnd bitwise_and, BitOr bitwise_or, BitXor bitwise_xor, Invert invert, exp exp, exp2 exp2, log log, log2 log2,
@@ -52,6 +52,7 @@ class Possible:
         self.texts = expressions(program.functions.values())
         self.numbers = {id(node): number for number, node in enumerate(self.texts)}
         self.here = np.ones(points.total, bool)  # points that come to the statement in question
+        self.several = reduce(np.logical_and, (extent > 1 for extent in points.columns["programs"]), self.here)
         self.done = 0
         self.at: dict[tuple[int, int], Ints] = {}
         self.varying: set[int] = set()  # comparisons of integers that are not the same everywhere
@@ -136,7 +137,8 @@ class Possible:
         for outcome, holds in found.items():
             if not self.shown.get(number, 0) & outcome:
                 some = np.flatnonzero(holds & self.here)
-                others = self.random.choice(some, KEPT) if len(some) > KEPT else some[:0]
+                wide = some[self.several[some]]
+                others = self.random.choice(wide if len(wide) else some, KEPT) if len(some) > KEPT else some[:0]
                 self.at[number, outcome] = np.r_[self.at.get((number, outcome), some[:0]), some[:KEPT], others]
 
     def _of(self, node: ast.expr, env: Mapping[str, Any]) -> Any:
