@@ -38,6 +38,7 @@ class Points(NamedTuple):
     """Columns by name, the cheapest launch first: what is drawn, what a kernel gets, the number in each tensor."""
 
     total: int
+    several: Array  # points at which each size is more than its least: several rows, heads, keys, gaps
     drawn: Mapping[str, Ints]
     columns: Mapping[str, Any]
     numbers: Mapping[str, Array]
@@ -66,7 +67,8 @@ def points(space: Space, random: np.random.Generator, written: Sequence[float]) 
         columns |= {f"program_id{axis}": program, f"num_programs{axis}": extent}
     numbers = {name: _numbers(random, bounds, count, written) for name, bounds in space.numbers.items()}
     columns |= {name: values for name, values in numbers.items() if not name.endswith("_ptr")}
-    return Points(count, drawn, columns, numbers)
+    several = np.all([drawn[name] > least for name, (least, _) in space.sizes.items()], axis=0)
+    return Points(count, several, drawn, columns, numbers)
 
 
 def some(count: int, program: int) -> tuple[int, ...]:

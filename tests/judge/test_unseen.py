@@ -64,12 +64,14 @@ def test_one_percent_under_a_condition_is_found(puzzle_id: str, condition: str, 
     [
         ("b2", "log(li), mask=queries < n_q", "log(li), mask=queries < tl.minimum(n_q, 1000)"),
         ("b3", "queries < n_q", "queries < min(n_q, 1000)"),
+        ("b2", "lse_ptr + head * n_q +", "lse_ptr + head * tl.minimum(n_q, 1000) +"),
         ("c1", "n_q, n_k, ctx.scale", "min(n_q, 1000), n_k, ctx.scale"),
+        ("c1", "(triton.cdiv(n_k, BLOCK)", "(triton.cdiv(min(n_k, 1000), BLOCK)"),
     ],
 )
 def test_a_size_that_is_cut_off_is_found(puzzle_id: str, old: str, new: str, quick: Conditions) -> None:
     verdict = checked(puzzle_id, places.solution(puzzle_id).read_text(encoding="utf-8").replace(old, new, 1), quick)
-    assert "n_q < 1000 is False" in str(verdict.findings[0].where.case)
+    assert "< 1000 is False" in str(verdict.findings[0].where.case)
 
 
 def test_what_never_varied_is_said_and_is_no_finding(quick: Conditions) -> None:

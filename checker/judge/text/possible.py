@@ -11,7 +11,7 @@ import ast
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ from checker.sandbox.inside.outcomes import ABOVE, BELOW, FALSE, TRUE, ZERO, exp
 from checker.submission.extract import Program
 
 MOST = 4_000  # expressions that are evaluated; a kernel of the course has some 200
-KEPT = 10  # points of an outcome: the cheapest, and as many others, if there are with several programs along each axis
+KEPT = 10  # points of an outcome: the cheapest, and as many others, with several of everything if there are
 _NUMPY = """Eq equal, NotEq not_equal, Lt less, LtE less_equal, Gt greater, GtE greater_equal, Not logical_not,
 And logical_and, Or logical_or, Add add, Sub subtract, Mult multiply, Div divide, Pow power, USub negative,
 BitAnd bitwise_and, BitOr bitwise_or, BitXor bitwise_xor, Invert invert, exp exp, exp2 exp2, log log, log2 log2,
@@ -52,8 +52,9 @@ class Possible:
         self.texts = expressions(program.functions.values())
         self.numbers = {id(node): number for number, node in enumerate(self.texts)}
         self.here = np.ones(points.total, bool)  # points that come to the statement in question
-        self.several = reduce(np.logical_and, (extent > 1 for extent in points.columns["programs"]), self.here)
         self.done = 0
+        calls = (node for function in self.functions.values() for node in ast.walk(function) if _saves(node))
+        self.saved = tuple(points.columns.get(ast.unparse(one)) for call in calls for one in call.args)
         self.at: dict[tuple[int, int], Ints] = {}
         self.varying: set[int] = set()  # comparisons of integers that are not the same everywhere
         with np.errstate(all="ignore"):
@@ -137,7 +138,7 @@ class Possible:
         for outcome, holds in found.items():
             if not self.shown.get(number, 0) & outcome:
                 some = np.flatnonzero(holds & self.here)
-                wide = some[self.several[some]]
+                wide = some[self.points.several[some]]
                 others = self.random.choice(wide if len(wide) else some, KEPT) if len(some) > KEPT else some[:0]
                 self.at[number, outcome] = np.r_[self.at.get((number, outcome), some[:0]), some[:KEPT], others]
 
@@ -150,6 +151,8 @@ class Possible:
                     return env[name] if name in env else self.constants.get(name)
                 case ast.Tuple(elts=parts):
                     return tuple(self._value(part, env) for part in parts)
+                case ast.Attribute(attr="saved_tensors"):
+                    return self.saved
                 case ast.Attribute(value=value, attr="shape"):
                     return self._value(value, env)
                 case ast.Attribute(attr=attribute):
@@ -194,6 +197,8 @@ class Possible:
             if node.keywords or not _numeric(of):  # what bits mean is not known
                 return None
             return np.nan_to_num(of).astype(np.int64) if "int" in ast.unparse(node.args[0]) else of
+        if isinstance(node.func, ast.Subscript):  # the grid of a launch
+            self._value(node.func.slice, env)
         given = [self._value(one, env) for one in node.args]
         named = {keyword.arg: self._value(keyword.value, env) for keyword in node.keywords}
         if name in self.functions:
@@ -223,6 +228,10 @@ class Possible:
         result = self._run(function.body, inner)
         self.here = before
         return result
+
+
+def _saves(node: ast.AST) -> TypeGuard[ast.Call]:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "save_for_backward"
 
 
 def _numeric(*values: Any) -> bool:
