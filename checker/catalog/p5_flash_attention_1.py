@@ -73,7 +73,7 @@ def cases(draw: Draw) -> list[Case]:
         *_lossy(make),
         *make.far_cases(far_size, {}),
         make.many_heads(),
-        normal("real tiles", "any-length", shape(1024 + some(), 48 + some(), 64, 64, 64, heads=2), once=True),
+        normal("real tiles", "any-length", shape(1024 + some(), 64 + some(), 64, 64, 64, heads=2), once=True),
         normal("real tiles", "half", shape(64 + some(), 1024 + some(), 128, 64, 64), np.float16, once=True),
         normal("many keys", "any-length", shape(2, 384 + some()), once=True),
         normal("many queries", "any-length", shape(280 + some(), some()), once=True),

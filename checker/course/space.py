@@ -38,7 +38,7 @@ class Points(NamedTuple):
     """Columns by name, the cheapest launch first: what is drawn, what a kernel gets, the number in each tensor."""
 
     total: int
-    several: Array  # points at which each size is more than its least: several rows, heads, keys, gaps
+    several: Array  # points at which each size is more than its least, and what is causal or full is causal
     drawn: Mapping[str, Ints]
     columns: Mapping[str, Any]
     numbers: Mapping[str, Array]
@@ -68,6 +68,7 @@ def points(space: Space, random: np.random.Generator, written: Sequence[float]) 
     numbers = {name: _numbers(random, bounds, count, written) for name, bounds in space.numbers.items()}
     columns |= {name: values for name, values in numbers.items() if not name.endswith("_ptr")}
     several = np.all([drawn[name] > least for name, (least, _) in space.sizes.items()], axis=0)
+    several &= drawn.get("CAUSAL", 1) == 1
     return Points(count, several, drawn, columns, numbers)
 
 

@@ -33,7 +33,7 @@ def unseen(
 
     Also the lines of odd comparisons that were the same in each launch and at all points.
     """
-    told, shown = _seen(evidence), _seen(one for one in evidence if _tight(puzzle, one.case))
+    told, shown = _seen(evidence), _seen(one for one in evidence if _causal(one.case) and _tight(puzzle, one.case))
     texts = expressions(program.functions.values())
     cases: list[Case] = []
     never: list[int] = []
@@ -48,6 +48,8 @@ def unseen(
         possible = Possible(program, kernel, some, shown, random)
         for (number, outcome), at in possible.at.items():
             text = texts[number]
+            if told.get(number, 0) & outcome and not some.several[at].any():
+                continue
             line = where(text.lineno).line
             said = " < ".join(map(ast.unparse, text.args if isinstance(text, ast.Call) else [text]))
             title = f"for line {line}: {said[:50]} {_OUTCOMES[outcome]}"
@@ -66,6 +68,11 @@ def _seen(evidence: Iterable[Evidence]) -> dict[int, int]:
         for number, bits in result.outcomes.items():
             seen[number] = seen.get(number, 0) | bits
     return seen
+
+
+def _causal(case: Case) -> bool:
+    """Return whether a launch is causal, if it can be."""
+    return all(case.constexprs.get(name, True) for name in ("CAUSAL", "causal"))
 
 
 def _tight(puzzle: Puzzle, case: Case) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import numpy as np
@@ -67,11 +68,16 @@ def test_one_percent_under_a_condition_is_found(puzzle_id: str, condition: str, 
         ("b2", "lse_ptr + head * n_q +", "lse_ptr + head * tl.minimum(n_q, 1000) +"),
         ("c1", "n_q, n_k, ctx.scale", "min(n_q, 1000), n_k, ctx.scale"),
         ("c1", "(triton.cdiv(n_k, BLOCK)", "(triton.cdiv(min(n_k, 1000), BLOCK)"),
+        ("p5", "(l_head + queries, mask=queries < n_q", "(l_head + queries, mask=queries < tl.minimum(n_q, 1500)"),
+        ("p6", "offset = n_k - n_q", "offset = n_k - tl.minimum(n_q, 1000)"),
+        ("b1", "offset = n_k - n_q", "offset = tl.minimum(n_k, 1000) - n_q"),
+        ("a2", "+ n_k - n_q, ", "+ min(n_k, 1000) - n_q, "),
+        ("a2", " else n_k", " else min(n_k, 1000)"),
     ],
 )
 def test_a_size_that_is_cut_off_is_found(puzzle_id: str, old: str, new: str, quick: Conditions) -> None:
     verdict = checked(puzzle_id, places.solution(puzzle_id).read_text(encoding="utf-8").replace(old, new, 1), quick)
-    assert "< 1000 is False" in str(verdict.findings[0].where.case)
+    assert re.search(r"< 1[05]00 is False", str(verdict.findings[0].where.case))
 
 
 def test_what_never_varied_is_said_and_is_no_finding(quick: Conditions) -> None:

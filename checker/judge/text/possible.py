@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -21,7 +21,7 @@ from checker.sandbox.inside.outcomes import ABOVE, BELOW, FALSE, TRUE, ZERO, exp
 from checker.submission.extract import Program
 
 MOST = 4_000  # expressions that are evaluated; a kernel of the course has some 200
-KEPT = 10  # points of an outcome: the cheapest, and as many others, with several of everything if there are
+KEPT = 10  # points of an outcome: the cheapest, and as many others, with several steps and several of everything
 _NUMPY = """Eq equal, NotEq not_equal, Lt less, LtE less_equal, Gt greater, GtE greater_equal, Not logical_not,
 And logical_and, Or logical_or, Add add, Sub subtract, Mult multiply, Div divide, Pow power, USub negative,
 BitAnd bitwise_and, BitOr bitwise_or, BitXor bitwise_xor, Invert invert, exp exp, exp2 exp2, log log, log2 log2,
@@ -55,13 +55,24 @@ class Possible:
         self.done = 0
         calls = (node for function in self.functions.values() for node in ast.walk(function) if _saves(node))
         self.saved = tuple(points.columns.get(ast.unparse(one)) for call in calls for one in call.args)
-        self.at: dict[tuple[int, int], Ints] = {}
+        self.repeated = np.ones(points.total, bool)  # points at which each loop has several steps
+        self.had: dict[tuple[int, int], npt.NDArray[np.bool_]] = {}  # points by number and outcome
         self.varying: set[int] = set()  # comparisons of integers that are not the same everywhere
         with np.errstate(all="ignore"):
             self.constants = {name: self._value(node, {}) for name, node in program.constants.items()}
             names = [argument.arg for argument in self.functions[kernel].args.args]
             env = {name: points.columns.get(name, name if name.endswith("_ptr") else None) for name in names}
             self._run(self.functions[kernel].body, env)
+        self.at = {outcome: self._kept(np.flatnonzero(holds)) for outcome, holds in self.had.items()}
+
+    def _kept(self, points: Ints) -> Ints:
+        """Return the cheapest of some points, and others."""
+        if len(points) <= KEPT:
+            return points
+        several = self.points.several[points]
+        among = next(some for some in (points[several & self.repeated[points]], points[several], points) if len(some))
+        kept: Ints = np.r_[points[:KEPT], self.random.choice(among, KEPT)]
+        return kept
 
     def _run(self, body: Sequence[ast.stmt], env: dict[str, Any]) -> Any:
         """Do statements; `env` is changed. The first result that is returned."""
@@ -89,19 +100,25 @@ class Possible:
 
     def _if(self, statement: ast.If, env: dict[str, Any]) -> Any:
         """Do both sides, each at the points that take it, or at all if that is not known."""
-        test, before, after = self._value(statement.test, env), self.here, self.here
-        taken = np.broadcast_to(np.asarray(test) != 0, self.points.total) if _numeric(test) else None
         yes, no = dict(env), dict(env)
-        self.here = before if taken is None else before & taken
-        result, after = self._run(statement.body, yes), self.here
-        self.here = before if taken is None else before & ~taken
-        other = self._run(statement.orelse, no)
-        self.here = self.here | after
+        sides = partial(self._run, statement.body, yes), partial(self._run, statement.orelse, no)
+        taken, result, other = self._either(statement.test, env, *sides)
         for name in {**yes, **no}:
             a, b = yes.get(name), no.get(name)
             merged = np.where(taken, a, b) if taken is not None and _numeric(a, b) else None
             env[name] = a if a is b else merged
         return other if result is None else result
+
+    def _either(self, test: ast.expr, env: Mapping[str, Any], *sides: Callable[[], Any]) -> tuple[Any, Any, Any]:
+        """Return where a test holds, if that is known, and what the sides are, each done where it is taken."""
+        value, before = self._value(test, env), self.here
+        taken = np.broadcast_to(np.asarray(value) != 0, self.points.total) if _numeric(value) else None
+        self.here = before if taken is None else before & taken
+        one, after = sides[0](), self.here
+        self.here = before if taken is None else before & ~taken
+        other = sides[1]()
+        self.here = self.here | after
+        return taken, one, other
 
     def _loop(self, statement: ast.For | ast.While, env: dict[str, Any]) -> None:
         """Do one step, drawn from all of them, with what is carried as it is at first."""
@@ -114,6 +131,7 @@ class Possible:
                 first, end, by = (0, bounds[0], 1) if len(bounds) == 1 else (*bounds, 1)[:3]
                 steps = -np.floor_divide(first - end, by)  # 0 if by is 0
                 self.here = before & (steps > 0)
+                self.repeated &= ~self.here | (steps > 1)
                 step = first + by * self.random.integers(0, np.maximum(steps, 1), self.points.total)
         if isinstance(statement, ast.For):
             _bind(statement.target, step, env)
@@ -137,10 +155,7 @@ class Possible:
     def _keep(self, number: int, found: Mapping[int, npt.NDArray[np.bool_]]) -> None:
         for outcome, holds in found.items():
             if not self.shown.get(number, 0) & outcome:
-                some = np.flatnonzero(holds & self.here)
-                wide = some[self.points.several[some]]
-                others = self.random.choice(wide if len(wide) else some, KEPT) if len(some) > KEPT else some[:0]
-                self.at[number, outcome] = np.r_[self.at.get((number, outcome), some[:0]), some[:KEPT], others]
+                self.had[number, outcome] = self.had.get((number, outcome), False) | (holds & self.here)
 
     def _of(self, node: ast.expr, env: Mapping[str, Any]) -> Any:
         try:
@@ -165,7 +180,8 @@ class Possible:
                 case ast.BoolOp(op=op, values=parts):
                     return reduce(_operation(op), self._numbers(env, *parts))
                 case ast.IfExp(test=test, body=body, orelse=orelse):
-                    return np.where(*self._numbers(env, test, body, orelse))
+                    either = self._either(test, env, *(partial(self._value, side, env) for side in (body, orelse)))
+                    return np.where(*_arrays(either))
                 case ast.Compare(left=left, ops=ops, comparators=others):
                     sides = self._numbers(env, left, *others)
                     if all(side.dtype.kind in "iu" for side in sides) and np.ptp(sides[0] - sides[1]) > 0:
@@ -190,6 +206,8 @@ class Possible:
         last, of_tl = name.rpartition(".")[2], name.startswith("tl.")
         if name == "float" and isinstance(node.args[0], ast.Constant):
             return float(node.args[0].value)  # type: ignore[arg-type]
+        given = [self._value(one, env) for one in node.args]
+        named = {keyword.arg: self._value(keyword.value, env) for keyword in node.keywords}
         if isinstance(node.func, ast.Attribute) and ("(" in name or not name.startswith(("tl.", "triton.", "torch."))):
             of = self._value(node.func.value, env)
             if last != "to":
@@ -199,8 +217,6 @@ class Possible:
             return np.nan_to_num(of).astype(np.int64) if "int" in ast.unparse(node.args[0]) else of
         if isinstance(node.func, ast.Subscript):  # the grid of a launch
             self._value(node.func.slice, env)
-        given = [self._value(one, env) for one in node.args]
-        named = {keyword.arg: self._value(keyword.value, env) for keyword in node.keywords}
         if name in self.functions:
             return self._helper(self.functions[name], given, named)
         if last in ("program_id", "num_programs"):
