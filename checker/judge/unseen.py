@@ -33,7 +33,8 @@ def unseen(
 
     Also the lines of odd comparisons that were the same in each launch and at all points.
     """
-    told, shown = _seen(evidence), _seen(one for one in evidence if _causal(one.case) and _tight(puzzle, one.case))
+    telling = [one for one in evidence if _several(puzzle, one.case) and _tight(puzzle, one.case)]
+    told, shown = _seen(evidence), _seen(telling)
     texts = expressions(program.functions.values())
     cases: list[Case] = []
     never: list[int] = []
@@ -70,9 +71,10 @@ def _seen(evidence: Iterable[Evidence]) -> dict[int, int]:
     return seen
 
 
-def _causal(case: Case) -> bool:
-    """Return whether a launch is causal, if it can be."""
-    return all(case.constexprs.get(name, True) for name in ("CAUSAL", "causal"))
+def _several(puzzle: Puzzle, case: Case) -> bool:
+    """Return whether a launch is causal, if it can be, and has several programs along each axis of its grid."""
+    causal = all(case.constexprs.get(name, True) for name in ("CAUSAL", "causal"))
+    return causal and (puzzle.pytorch or all(extent > 1 for extent in case.grid))
 
 
 def _tight(puzzle: Puzzle, case: Case) -> bool:
