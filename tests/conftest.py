@@ -44,6 +44,7 @@ from tests.kernels import Kernel
 
 ROOT = Path(__file__).parents[1]
 TOLD = "told"
+FOR_A_SITE = 4  # tests at least: it takes as long as all other tests of a puzzle
 SLICE = pytest.StashKey[tuple[int, list[str]]]()  # which one runs, and what has changed
 settings.register_profile("course", deadline=None)  # machines are shared: how long something takes proves nothing
 settings.load_profile("course")
@@ -286,17 +287,26 @@ def pytest_configure_node(node: Any) -> None:
         node.workerinput["slice"] = node.config.stash[SLICE]
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is not in the slice, and say so."""
-    if SLICE not in config.stash or not items:
-        return
-    number, changed = config.stash[SLICE]
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
+    """Leave out what is not in the slice, and a few tests for which the site would be built; say so."""
     every = [slices.Item(item.nodeid) for item in items]
-    chosen = slices.chosen(every, slices.read(), number, changed)
-    config.hook.pytest_deselected(items=[item for item, one in zip(items, every, strict=True) if one not in chosen])
-    items[:] = [item for item, one in zip(items, every, strict=True) if one in chosen]
-    told = f"tests: {len(items)} of {len(every)}, slice {number} (again: SLICE={number}; all: make test-all)"
-    items[0].user_properties.append((TOLD, told))  # each process has the same first test, and one of them runs it
+    chosen = slices.chosen(every, slices.read(), *config.stash[SLICE]) if SLICE in config.stash else {*every}
+    _leave_out(config, items, [one not in chosen for one in every])
+    yield  # others choose too, by -k
+    if SLICE in config.stash:
+        of_site = ["built_site" in getattr(item, "fixturenames", ()) for item in items]
+        if sum(of_site) < FOR_A_SITE:
+            _leave_out(config, items, of_site)
+        number, _ = config.stash[SLICE]
+        told = f"tests: {len(items)} of {len(every)}, slice {number} (again: SLICE={number}; all: make test-all)"
+        for item in items[:1]:  # each process has the same first test, and one of them runs it
+            item.user_properties.append((TOLD, told))
+
+
+def _leave_out(config: pytest.Config, items: list[pytest.Item], which: list[bool]) -> None:
+    config.hook.pytest_deselected(items=[item for item, out in zip(items, which, strict=True) if out])
+    items[:] = [item for item, out in zip(items, which, strict=True) if not out]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
