@@ -19,13 +19,14 @@ if [ -f "$note" ]; then
         printf '%s\n' "$python"
         exit
     fi
-    "$(dirname "$0")/supported.sh" "$python" || exit
-    rm -rf .venv
-elif [ -f .venv/.begun ]; then
-    rm -rf .venv # and not finished
-elif [ -L .venv ] || [ -n "$(ls -A .venv 2>/dev/null)" ]; then
+fi
+if [ -L .venv ] || { [ -n "$(ls -A .venv 2>/dev/null)" ] && ! [ -f "$note" ] && ! [ -f .venv/.begun ]; }; then
     echo "There is a .venv here that make has not made: an editor's, uv's, or your own. It stays as it is." >&2
     echo "To use it, add VENV=.venv to what you type. To have make install what is needed: mv .venv my-venv" >&2
     exit 2
 fi
+if [ -f "$note" ]; then
+    "$(dirname "$0")/supported.sh" "$python" || exit
+fi
+rm -rf .venv # of another folder or Python, or not finished
 printf '%s\n' "$python"

@@ -78,6 +78,14 @@ def test_a_moved_folder_gets_a_new_one_with_the_same_python(course: Path) -> Non
     assert not (moved / ".venv").exists()
 
 
+def test_a_link_to_one_of_another_folder_stays(course: Path) -> None:
+    theirs = (course / ".venv").rename(course.parent / "theirs")
+    (theirs / ".made-for").write_text((theirs / ".made-for").read_text().replace(str(course), "/another"))
+    (course / ".venv").symlink_to(theirs)
+    done = venv_of(course, "python3", "kept")
+    assert done.returncode == 2 and "It stays as it is." in done.stderr and (course / ".venv").is_symlink()
+
+
 def test_another_python_gets_a_new_one(course: Path) -> None:
     other = shutil.which("python3", path="/usr/bin:/bin")
     if other is None or subprocess.run(["checker/supported.sh", other], cwd=course, check=False).returncode:

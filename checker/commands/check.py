@@ -76,7 +76,7 @@ def check(
         under = _conditions(key, device, "" if no_compile else targets_, unsafe=unsafe)
         if puzzle is None:
             if file is not None:
-                raise Misuse("Say which puzzle the file solves: python -m checker check PUZZLE --file PATH.")
+                raise Misuse(f"Say which puzzle the file solves: {check_typed('PUZZLE', 'PATH')}.")
             verdicts, left_out = all_checked(under, in_notebook=False)
             if left_out:
                 echo(left_out, err=True)
@@ -86,7 +86,7 @@ def check(
     except AnotherFirst as misuse:
         verdicts = [misused(str(misuse))]
     except Misuse as misuse:
-        verdicts = [misused(str(misuse), f"{check_typed('p1')}, or python -m checker check --help.")]
+        verdicts = [misused(str(misuse), f"{check_typed('p1')}, or {check_typed('--help')}.")]
     write(verdicts, json_path, table=puzzle is None and verdicts[0].status is not Status.MISUSED)
     worst = max((v.exit_status for v in verdicts), key=_SERIOUSNESS.index)
     sys.exit(worst)

@@ -7,7 +7,6 @@ what nobody has handed in, or be taken for somebody else's.
 from __future__ import annotations
 
 import errno
-import math
 import os
 import shutil
 import stat
@@ -93,16 +92,19 @@ class CollectAllowed(ExchangeCollect):
             return counting
         return sorted(counting, key=lambda record: self._worth(record, newest=record is counting[0]), reverse=True)
 
-    def _worth(self, record: dict[str, Any], *, newest: bool) -> float:
-        """Return the points of a submission after its penalty. The newest goes first if nobody can judge it."""
+    def _worth(self, record: dict[str, Any], *, newest: bool) -> tuple[float, bool]:
+        """Return the points of a submission after its penalty, and whether these are sure.
+
+        If nobody can judge the newest, it has all that it could have: another goes first that has as many.
+        """
         assignment, course = self.coursedir.assignment_id, self.course
         puzzle_id, folder = ladder.ids()[assignment], Path(self.inbound_path, record["filename"])
         try:
-            points = judged(puzzle_id, chosen_in(folder, puzzle_id, assignment), course)[1].earned
+            points, sure = judged(puzzle_id, chosen_in(folder, puzzle_id, assignment), course)[1].earned, True
         except _NOT_JUDGED:
-            return math.inf if newest else -1.0
+            points, sure = float(course.possible(puzzle_id)) if newest else -1.0, False
         late = 0.0 if self.duedate is None else (record["timestamp"] - self.duedate).total_seconds()
-        return points - course.penalty(assignment, record["username"], points, late, self.duedate)
+        return points - course.penalty(assignment, record["username"], points, late, self.duedate), sure
 
     def copy_files(self) -> None:
         """Copy what is collected. With --update also in place of a newer attempt, which nbgrader would keep."""

@@ -205,14 +205,16 @@ def shortly(finding: Finding) -> tuple[str, ...]:
 
 
 def besides(verdict: Verdict) -> Iterator[str]:
-    """Yield what a short report leaves out: other findings, and the properties that fail, but for the first."""
+    """Yield what a short report leaves out: other findings, and how many properties fail."""
     if more := more_than(verdict, 1):
         yield more
-    seen = _SIZES.split("".join(one.where.case or "" for one in verdict.findings[:1]), maxsplit=1)[0]
-    fails = sorted((one for one in verdict.properties if not one.passed), key=lambda one: said(one.case or "") != seen)
-    if failed := [one.title for one in fails]:  # first what the finding was seen with
-        counted = f"{len(failed)} of {len(verdict.properties)} properties fail"
-        yield said(f"{counted}: {failed[0]}" if len(failed) == 1 else f"{counted}, first: {failed[0]}")
+    if failed := [one.title for one in verdict.properties if not one.passed]:
+        count = len(verdict.properties)
+        yield said(
+            f"1 of {count} properties fails: {failed[0]}"
+            if len(failed) == 1
+            else f"{len(failed)} of {count} properties fail"
+        )
 
 
 def shows_traffic(verdict: Verdict) -> bool:

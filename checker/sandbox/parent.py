@@ -218,7 +218,7 @@ def torch_gpu_missing() -> str:
 def pytorch_missing() -> str:
     """Return why no PyTorch program can be run here, in a sentence; nothing if one can."""
     if find_spec("torch") is None:
-        return "This is written in PyTorch, which is not installed here: `make torch` installs it."
+        return "PyTorch is not installed here: `make torch` installs it."
     return ""
 
 

@@ -60,6 +60,10 @@ def hand_in(folder: Path) -> None:
         place.write_text(f"# {stem}\n")
 
 
+def test_what_tab_completes_is_a_puzzle() -> None:
+    assert ladder.id_of("puzzles/p1_naive_softmax.py") == ladder.id_of("./puzzles/p1_naive_softmax.py") == "p1"
+
+
 def test_the_walk_finds_commands_of_both_kinds() -> None:
     assert {"check", "watch", "hint", "trace", "bench", "reset"} <= TAKING.keys()
     assert "progress" not in TAKING and "doctor" not in TAKING

@@ -144,6 +144,9 @@ def test_the_best_attempt_counts_after_what_late_work_loses(course: Course) -> N
     assert score(**{ASSIGNMENT: "1"}) == worst
     assert score(**{ASSIGNMENT: "0"}) == 100
     hand_in(b"{", 2)
+    assert score() == 100  # late, it could have 80 at most
+    for days in ("-1", "1.5"):
+        shutil.rmtree(next(inbound.glob(f"ida+*+{days}")))
     assert score() == "needs grading"
 
 

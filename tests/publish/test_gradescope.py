@@ -276,6 +276,12 @@ def test_one_archive_serves_all_puzzles(course: settings.Settings, tmp_path: Pat
     assert results["output"].count("Nothing was handed in") == len(points) - 2
 
 
+def test_what_cannot_be_read_waits(container: Container) -> None:
+    container.hand_in(**{"notes.txt": "See my laptop."})
+    results = container.run()
+    assert "only notes.txt" in results["output"] and not results["extra_data"]["graded"]
+
+
 def test_what_is_for_another_puzzle_is_left_out_by_name(course: settings.Settings, tmp_path: Path) -> None:
     cage_or_skip().close()
     archive.write(tmp_path / "two.zip", course, ["p1", "p2"])

@@ -69,12 +69,12 @@ def test_a_short_report_says_what_where_and_what_next_in_few_lines(wrong: list[V
     assert statistics.median(lines) <= 15 and max(lines) <= 22
 
 
-def test_of_the_properties_that_fail_the_finding_s_own_is_named_first() -> None:
+def test_of_the_properties_that_fail_one_is_named_and_several_are_counted() -> None:
     finding = Finding("an-id", Status.WRONG, "A title", "", "", where=Where(case="with -inf (4 x 5)"))
-    cases = {"halves": "fp16", "blocks": "with -inf"}
-    failed = tuple(PropertyResult(title, title, False, 1, "", case) for title, case in cases.items())
-    verdict = Verdict("p1", "A puzzle", Status.WRONG, (finding,), failed, runs=(Run("cuda", 1.0),), whole="./check")
-    assert "2 of 2 properties fail, first: blocks" in shown(verdict)
+    for titles, words in ((("blocks",), "1 of 1 properties fails: blocks"), (("a", "b"), "2 of 2 properties fail")):
+        failed = tuple(PropertyResult(title, title, False, 1, "", "fp16") for title in titles)
+        verdict = Verdict("p1", "A puzzle", Status.WRONG, (finding,), failed, runs=(Run("cuda", 1.0),), whole="./check")
+        assert words in shown(verdict)
 
 
 def test_a_hint_that_is_due_takes_the_place_of_the_question() -> None:

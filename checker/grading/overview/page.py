@@ -21,7 +21,7 @@ MOST_FINDINGS = 10
 _LINES = 120  # of an example
 
 _WORDS = """\
-<p>What the judge found in what was handed in last. Shares are of those who have begun and were judged. A kernel counts
+<p>What the judge found in the attempt of each student that counts. Shares are of those who have begun and were judged. A kernel counts
 once for each finding that it has. The kernels shown are examples: comments are left out, and nobody is named.</p>
 """
 

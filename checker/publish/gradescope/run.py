@@ -19,7 +19,7 @@ from checker.course.saving import replace_whole
 from checker.course.status import ExitStatus
 from checker.grading import settings
 from checker.grading.chosen import Unresolved, chosen
-from checker.grading.found import Work, in_folder, puzzle_of, some_of
+from checker.grading.found import Work, in_folder, of_assignment, puzzle_of, some_of
 from checker.grading.grade import judged, terms_for_grading
 from checker.publish.gradescope import results
 from checker.publish.gradescope.results import Graded
@@ -49,8 +49,8 @@ def results_of(home: Path, puzzles: Sequence[str]) -> dict[str, Any]:
     course = replace(course, key_file=str(source / COURSE / KEY), puzzles=tuple(puzzles))
     terms_for_grading(course)  # no sandbox, no results: not even for those who have handed in nothing
     folder = home / "submission"
-    paths = in_folder(folder)
     alone = puzzles[0] if len(puzzles) == 1 else None  # nothing else is expected, so that a file may have any name
+    paths = of_assignment(folder) if alone else in_folder(folder)
     named = {path: alone or puzzle_of(path, puzzles) for path in paths}
     parts = [_part(Work("", one, tuple(path for path in paths if named[path] == one)), course) for one in puzzles]
     others = [path.relative_to(folder) for path in paths if named[path] not in (None, *puzzles)]
