@@ -20,7 +20,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import date
 from functools import cache
@@ -345,11 +345,33 @@ def check_text() -> Callable[..., Verdict]:
     return run
 
 
-def typed(*arguments: str, cwd: Path, root: Path = ROOT, **variables: str) -> subprocess.CompletedProcess[str]:
-    """How `python -m checker …` ends in a folder, and what it says."""
-    environment = {**os.environ, "PYTHONPATH": str(root), "COLUMNS": "120", **variables}
-    line = [sys.executable, "-m", "checker", *arguments]
-    return subprocess.run(line, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+def ran(
+    *line: str | Path,
+    cwd: Path = ROOT,
+    ends: int | None = None,
+    env: Mapping[str, str] | None = None,
+    input: str | None = None,
+    **variables: str,
+) -> subprocess.CompletedProcess[str]:
+    """How a command ends, and what it says. `ends`: the exit status that it must have.
+
+    `env`: all of its variables; None: ours, with the checker to be imported, and what is given by name.
+    """
+    known = {**os.environ, "PYTHONPATH": str(ROOT), **variables} if env is None else env
+    encoding = variables.get("PYTHONIOENCODING", "utf-8")
+    done = subprocess.run(
+        line, cwd=cwd, env=known, input=input, capture_output=True, encoding=encoding, timeout=3600, check=False
+    )
+    assert ends in (None, done.returncode), done.stdout + done.stderr
+    return done
+
+
+def typed(
+    *arguments: str, cwd: Path, root: Path = ROOT, ends: int | None = None, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """How `python -m checker …` ends in a folder, and what it says; `ends`: as for `ran`."""
+    variables = {"PYTHONPATH": str(root), "COLUMNS": "120", **variables}
+    return ran(sys.executable, "-m", "checker", *arguments, cwd=cwd, ends=ends, **variables)
 
 
 Started = Callable[..., subprocess.CompletedProcess[str]]
@@ -365,11 +387,13 @@ def without_pytorch(tmp_path_factory: pytest.TempPathFactory) -> Started:
         if "torch" not in path.name:
             (packages / path.name).symlink_to(path)
 
-    def start(module: str, *arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    def start(
+        module: str, *arguments: str, cwd: Path = ROOT, ends: int | None = None
+    ) -> subprocess.CompletedProcess[str]:
         line = [sys.executable, "-S", "-c", _WITH, str(ROOT), str(packages), module, *arguments]
         scripts = str(Path(sys.executable).parent)  # nbgrader starts alembic by name
         environment = {**os.environ, "COLUMNS": "120", "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}"}
-        return subprocess.run(line, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+        return ran(*line, cwd=cwd, ends=ends, env=environment)
 
     return start
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import re
 import subprocess
 import sys
@@ -16,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import costs, slices
-from tests.conftest import ROOT, need
+from tests.conftest import ROOT, need, ran
 from tests.slices import (
     CHANGED,
     LEAST,
@@ -235,9 +234,8 @@ def test_a_test_costs_what_it_and_its_children_take(tmp_path: Path) -> None:
     """Of the processor, so it does not matter how busy the machine is; not what fails, nor what others use as well."""
     suite, lines = tmp_path / "test_suite.py", tmp_path / "lines"
     suite.write_text(SUITE)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), costs.VARIABLE: str(lines)}
-    line = [sys.executable, "-m", "pytest", "-q", "-p", "tests.costs", "-p", "no:cacheprovider", str(suite)]
-    done = subprocess.run(line, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    line = [sys.executable, "-m", "pytest", "-q", "-p", "tests.costs", "-p", "no:cacheprovider", suite]
+    done = ran(*line, cwd=tmp_path, **{costs.VARIABLE: str(lines)})
     assert "1 failed, 4 passed, 1 skipped" in done.stdout, done.stdout
     found = {item.function: seconds for item, seconds in costs.measured(lines)}
     assert list(found) == [
@@ -272,7 +270,7 @@ def test_a_run_says_which_slice_it_is_and_one_of_all_when_each_has_passed(tmp_pa
     def said(slice: str, *files: str) -> str:
         line = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--slice", slice, "-o", f"cache_dir={tmp_path}"]
         some = files or ("-o", f"testpaths=tests/test_english.py {tmp_path if slice == '9' else ''}")
-        return subprocess.run([*line, *some], cwd=ROOT, capture_output=True, text=True, check=False).stdout
+        return ran(*line, *some).stdout
 
     assert said("7").count("slice 7 (again: SLICE=7; all: make test-all)") == 1
     assert "1 failed" in said("9") and "1 passed" in said("8", "tests/test_english.py::test_each_rule_finds_something")

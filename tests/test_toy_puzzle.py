@@ -5,7 +5,6 @@ A mistake that it names is a sign, a paragraph beside it, and an edit of the sol
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -14,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from checker.course import ladder
-from tests.conftest import ROOT
+from tests.conftest import ROOT, ran
 from tests.skeleton import RUNG
 
 TOY = "t1_difference"
@@ -26,17 +25,13 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The repository with the toy puzzle."""
     root = tmp_path_factory.mktemp("made") / "course"
     shutil.copytree(ROOT, root, ignore=NOT_COPIED)
-    begun = python(root, "-m", "tests.puzzle", TOY)
-    assert begun.returncode == 0, begun.stderr
+    begun = python(root, "-m", "tests.puzzle", TOY, ends=0)
     assert f"checker/catalog/{TOY}.py" in begun.stdout
     return root
 
 
-def python(copy: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(copy), "COLUMNS": "200"}
-    return subprocess.run(
-        [sys.executable, *arguments], cwd=copy, env=environment, capture_output=True, text=True, check=False
-    )
+def python(copy: Path, *arguments: str, ends: int | None = None) -> subprocess.CompletedProcess[str]:
+    return ran(sys.executable, *arguments, cwd=copy, ends=ends, PYTHONPATH=str(copy), COLUMNS="200")
 
 
 def test_no_test_fails_and_what_it_lacks_is_named(copy: Path) -> None:
@@ -103,8 +98,7 @@ def test_of_all_puzzles_the_worst_status_counts(copy: Path) -> None:
 
 def test_it_is_drawn(copy: Path) -> None:
     """A launch that was not chosen for it."""
-    done = python(copy, "-m", "checker", "trace", "t1", "--file", f"solutions/{TOY}.py")
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = python(copy, "-m", "checker", "trace", "t1", "--file", f"solutions/{TOY}.py", ends=0)
     assert "programs, each: 2 loads, 1 store" in done.stdout and "reads per element: x 1" in done.stdout
     assert (copy / "trace" / f"{TOY}.svg").exists()
 
@@ -117,8 +111,7 @@ def test_moved_on_the_ladder_it_moves_all_behind_it(copy: Path, tmp_path: Path) 
     before = '    Rung(\n        "p2",\n'
     assert text.count(line) == text.count(before) == 1
     rungs.write_text(text.replace(line, "").replace(before, '    Rung("t1", "difference", "Difference"),\n' + before))
-    built = python(moved, "-m", "checker", "build")
-    assert built.returncode == 0, built.stderr
+    built = python(moved, "-m", "checker", "build", ends=0)
     assert f"_{TOY}.ipynb" in built.stdout
     assert "Difference" in (moved / "README.md").read_text()
     notebooks = [(path.parent, ladder.without_number(path.stem)) for path in (moved / "notebooks").rglob("*.ipynb")]

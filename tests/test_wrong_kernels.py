@@ -12,7 +12,7 @@ import pytest
 
 from checker.course import ladder, places
 from checker.course.edits import BadEdit, edited, read
-from tests.conftest import ROOT
+from tests.conftest import ran
 from tests.kernels import FOLDERS, kernels, named
 
 CODE = "a = 1\nb = 2\n    b = 2\na = 1\nc = 3\n"
@@ -72,8 +72,7 @@ def test_a_line_without_a_sign_is_refused() -> None:
 
 
 def command(*names: str) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", "tests.kernels", *names]
-    return subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=False)
+    return ran(sys.executable, "-m", "tests.kernels", *names)
 
 
 def test_a_kernel_is_printed_and_all_are_listed() -> None:

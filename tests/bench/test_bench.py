@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -32,7 +31,7 @@ from checker.course.case import Role
 from checker.course.puzzle import Timed, Work
 from checker.course.verdict import Traffic
 from checker.sandbox.parent import torch_gpu_missing
-from tests.conftest import ROOT, check_path, importable, typed
+from tests.conftest import ROOT, check_path, importable, ran, typed
 from tests.kernels import named
 
 STEMS = ladder.stems()
@@ -130,14 +129,12 @@ def test_what_the_judge_counts_is_what_is_predicted() -> None:
 @pytest.mark.skipif(not torch_gpu_missing(), reason="there is a GPU")
 def test_without_a_gpu_it_predicts_and_says_so(tmp_path: Path) -> None:
     importable("matplotlib")
-    done = typed("bench", "6", "--file", str(ROOT / "solutions" / f"{STEMS['p6']}.py"), cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = typed("bench", "6", "--file", str(ROOT / "solutions" / f"{STEMS['p6']}.py"), cwd=tmp_path, ends=0)
     assert "This is a prediction" in done.stdout and "H100" in done.stdout
     kept = from_json((tmp_path / "bench" / f"{STEMS['p6']}.json").read_text())
     assert not kept.measured and kept.sizes == predict("p6", Extent()).sizes
     assert (tmp_path / "bench" / f"{STEMS['p6']}.png").read_bytes().startswith(b"\x89PNG")
-    again = typed("bench", "6", "--redraw", f"bench/{STEMS['p6']}.json", "--into", "again", cwd=tmp_path)
-    assert again.returncode == 0, again.stderr
+    typed("bench", "6", "--redraw", f"bench/{STEMS['p6']}.json", "--into", "again", cwd=tmp_path, ends=0)
     assert from_json((tmp_path / "again" / f"{STEMS['p6']}.json").read_text()) == kept
 
 
@@ -154,9 +151,8 @@ def test_matplotlib_is_installed_when_there_is_a_picture_and_not_before(tmp_path
     (tmp_path / "right.py").write_text(solved)
 
     def run(verb: str, file: str, install: str) -> subprocess.CompletedProcess[str]:
-        variables = {**os.environ, "PYTHONPATH": f"{ROOT}:{packages}", "CHECKER_INSTALL_MATPLOTLIB": install}
-        line = [sys.executable, "-S", "-m", "checker", verb, "1", "--file", file]
-        return subprocess.run(line, cwd=tmp_path, env=variables, capture_output=True, text=True, check=False)
+        variables = {"PYTHONPATH": f"{ROOT}:{packages}", "CHECKER_INSTALL_MATPLOTLIB": install}
+        return ran(sys.executable, "-S", "-m", "checker", verb, "1", "--file", file, cwd=tmp_path, **variables)
 
     install = f"ln -s {home}/matplotlib {home}/PIL {packages}/"
     assert run("bench", "stub.py", install).returncode == 4
@@ -285,8 +281,7 @@ def test_what_launches_itself_compiles_for_its_gpu(step: Path) -> None:
     It multiplies by wgmma, copies by TMA, moves registers.
     """
     importable("triton.experimental.gluon")
-    done = subprocess.run([sys.executable, "-c", COMPILED, str(step)], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    done = ran(sys.executable, "-c", COMPILED, step, ends=0)
     forms = 4 if "CAUSAL" in step.read_text(encoding="utf-8") else 2
     assert done.stdout.splitlines() == ["True"] * forms
 

@@ -27,22 +27,12 @@ from checker.course.verdict import Status, Verdict
 from checker.learner.practice import checked, twice
 from checker.report.words import SHADES
 from checker.sandbox.parent import gpu_missing
-from tests.conftest import ROOT, SOLUTION, importable, sandboxed_processes
+from tests.conftest import ROOT, SOLUTION, importable, ran, sandboxed_processes
 
 STUB = (ROOT / "puzzles" / "p1_naive_softmax.py").read_text()
 
 
-def run(*arguments: str, cwd: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "checker", *arguments],
-        cwd=cwd,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
-        capture_output=True,
-        text=True,
-        encoding=environment.get("PYTHONIOENCODING", "utf-8"),
-        timeout=600,
-        check=False,
-    )
+run = partial(ran, sys.executable, "-m", "checker")
 
 
 def kernel(body: str) -> str:
@@ -105,8 +95,7 @@ def test_what_cannot_be_read_gets_a_sentence(name: str, tmp_path: Path) -> None:
     suffix, content, sentence, status = INVALID[name]
     path = tmp_path / f"submission.{suffix}"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    done = run("check", "1", "--file", str(path), "--json", str(tmp_path / "out.json"), COLUMNS="300")
-    assert done.returncode == status, done.stdout + done.stderr
+    done = run("check", "1", "--file", str(path), "--json", str(tmp_path / "out.json"), COLUMNS="300", ends=status)
     assert sentence in done.stdout
     assert "Traceback" not in done.stdout + done.stderr
     data = json.loads((tmp_path / "out.json").read_text())
@@ -138,8 +127,7 @@ def test_a_notebook_too_large_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "huge.ipynb"
     with path.open("wb") as file:
         file.truncate(101 << 20)
-    done = run("check", "1", "--file", str(path), COLUMNS="200")
-    assert done.returncode == 1
+    done = run("check", "1", "--file", str(path), COLUMNS="200", ends=1)
     assert "Clear its outputs" in done.stdout
 
 
@@ -166,21 +154,18 @@ if gpu_missing():
 @pytest.mark.parametrize("name", MISUSES)
 def test_misuse_gets_a_sentence_status_2_and_json(name: str, tmp_path: Path) -> None:
     arguments, sentence = MISUSES[name]
-    done = run(*arguments, COLUMNS="200")
-    assert done.returncode == 2
+    done = run(*arguments, COLUMNS="200", ends=2)
     assert sentence in done.stdout + done.stderr
     assert "Traceback" not in done.stdout + done.stderr
     if arguments[0] == "check" and name != "negative":
-        done = run(*arguments, "--json", str(tmp_path / "out.json"))
-        assert done.returncode == 2
+        done = run(*arguments, "--json", str(tmp_path / "out.json"), ends=2)
         assert json.loads((tmp_path / "out.json").read_text())["verdict"] == "misused"
 
 
 def test_accepted_and_its_json_on_standard_output(tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
     path.write_text(SOLUTION)
-    done = run("check", "1", "--file", str(path), "--no-compile", "--json", "-")
-    assert done.returncode == 0
+    done = run("check", "1", "--file", str(path), "--no-compile", "--json", "-", ends=0)
     data = json.loads(done.stdout, parse_constant=pytest.fail)  # the report went to standard error
     assert "accepted" in done.stderr
     assert data["accepted"] is True
@@ -203,8 +188,7 @@ def test_a_wrong_kernel_is_located_in_file_and_notebook(tmp_path: Path) -> None:
     book.write_text(notebook(*wrong.split("\n\n\n", 1), "%matplotlib inline\n!ls\n", "this does not parse"))
     line = next(n for n, text in enumerate(wrong.split("\n"), 1) if "tl.load" in text)
     for file, expected in ((path, (None, line)), (book, (3, line - len(IMPORTS.split("\n")) - 2))):
-        done = run("check", "1", "--file", str(file), "--json", "-", COLUMNS="200")
-        assert done.returncode == 1
+        done = run("check", "1", "--file", str(file), "--json", "-", COLUMNS="200", ends=1)
         where = json.loads(done.stdout)["findings"][0]["where"]
         assert (where["cell"], where["line"]) == expected
         assert (where["program"], where["tensor"]) == ([0], "x_ptr")
@@ -216,8 +200,7 @@ def test_not_started_ends_with_4_and_says_where(tmp_path: Path) -> None:
     if "FILL IN" not in STUB:
         pytest.skip("puzzles/p1_naive_softmax.py has been filled in, and its FILL IN mark is gone")
     path.write_text(emptied(STUB, catalog.load("p1")))
-    done = run("check", "1", "--file", str(path), COLUMNS="200")
-    assert done.returncode == 4
+    done = run("check", "1", "--file", str(path), COLUMNS="200", ends=4)
     line = next(n for n, text in enumerate(STUB.split("\n"), 1) if "FILL IN" in text)
     assert f"line {line}" in done.stdout
 
@@ -240,8 +223,7 @@ def test_what_cannot_be_opened_is_misuse(tmp_path: Path) -> None:
 @pytest.mark.parametrize("verb", ["check", "trace", "bench", "compiled"])
 def test_a_files_name_gives_no_orders_to_the_terminal(verb: str, tmp_path: Path) -> None:
     """Whoever hands in a file chooses its name: here a colour, a title, and a mark that turns text around."""
-    done = run(verb, "1", "--file", "\x1b[31m\x1b]0;title\x07\u202ekernel.py", cwd=tmp_path)
-    assert done.returncode == 2
+    done = run(verb, "1", "--file", "\x1b[31m\x1b]0;title\x07\u202ekernel.py", cwd=tmp_path, ends=2)
     said = done.stdout + done.stderr
     assert "kernel.py" in said
     assert not {"\x1b", "\x07", "\u202e"} & set(said)
@@ -299,8 +281,7 @@ def test_streams_that_are_closed_change_no_exit_status(
 ) -> None:
     for path in (str(tmp_path / "out.json"), "-"):
         line = ["sh", "-c", f'exec "$@" {closed}', "sh", sys.executable, "-m", "checker", *arguments, "--json", path]
-        done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
-        assert (done.returncode, "Traceback" in done.stderr) == (status, False), done.stderr
+        assert "Traceback" not in ran(*line, ends=status).stderr
     assert json.loads((tmp_path / "out.json").read_text())["accepted"] == (status == 0)
 
 
@@ -341,8 +322,7 @@ def test_a_fault_of_ours_is_status_3_without_traceback(tmp_path: Path) -> None:
     judge = copy / "checker" / "judge" / "judge.py"
     judge.write_text(judge.read_text().replace("    made = Judgement()\n", "    raise ZeroDivisionError('oh')\n", 1))
     arguments = ("check", "1", "--file", "solutions/p1_naive_softmax.py", "--json", "-")
-    done = run(*arguments, cwd=copy, PYTHONPATH=str(copy), COLUMNS="200")
-    assert done.returncode == 3
+    done = run(*arguments, cwd=copy, PYTHONPATH=str(copy), COLUMNS="200", ends=3)
     assert "Traceback" not in done.stderr
     assert "not your kernel's fault" in done.stderr
     assert json.loads(done.stdout)["verdict"] == "checker-fault"
@@ -355,14 +335,12 @@ def test_a_sandbox_that_cannot_start_is_a_fault(tmp_path: Path) -> None:
     (tmp_path / "triton").mkdir()
     (tmp_path / "triton" / "__init__.py").write_text("raise ImportError('no such luck')")
     path = f"{tmp_path}:{ROOT}"
-    done = run("check", "1", "--file", "solutions/p1_naive_softmax.py", "--json", "-", PYTHONPATH=path)
-    assert done.returncode == 3
+    done = run("check", "1", "--file", "solutions/p1_naive_softmax.py", "--json", "-", PYTHONPATH=path, ends=3)
     assert "no such luck" in done.stderr
 
 
 def test_a_python_without_what_the_course_needs_gets_a_sentence() -> None:
-    command = [sys.executable, "-S", "-m", "checker", "check", "--help"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = ran(sys.executable, "-S", "-m", "checker", "check", "--help", env=os.environ)
     assert (done.returncode, done.stderr.count("\n"), done.stdout) == (2, 1, "")
     assert "has no click" in done.stderr and ".venv/bin/python" in done.stderr
 
@@ -371,15 +349,8 @@ def test_a_students_numpy_py_does_not_shadow_numpy(tmp_path: Path) -> None:
     for name in ("numpy", "json", "triton", "rich", "ast"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit('the wrong module was imported')")
     path = str(ROOT / "solutions" / "p1_naive_softmax.py")
-    done = subprocess.run(
-        [sys.executable, "-m", "checker", "check", "1", "--file", path],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"},
-        check=False,
-    )
+    variables = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    done = ran(sys.executable, "-m", "checker", "check", "1", "--file", path, cwd=tmp_path, env=variables)
     if "No module named checker" in done.stderr:
         pytest.skip("the project is not installed in this environment")
     assert done.returncode == 0, done.stderr
@@ -437,7 +408,7 @@ def test_help_loads_nothing_that_takes_long() -> None:
     slow = {"torch", "triton", "nbgrader", "nbformat", "matplotlib", "distributed"}
     asked = "from checker.commands.cli import cli; cli(['--help'], standalone_mode=False); import sys"
     code = f"{asked}; print({slow} & {{*sys.modules}})"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    done = ran(sys.executable, "-c", code, ends=0)
     assert "check" in done.stdout and done.stdout.splitlines()[-1] == "set()"
 
 
@@ -474,9 +445,7 @@ def test_what_the_machine_was_too_busy_for_is_checked_once_more_after_all_others
 
 def test_who_stops_us_while_we_start_is_told_so(tmp_path: Path) -> None:
     (tmp_path / "click.py").write_text("raise KeyboardInterrupt\n")  # what Ctrl-C does while this is imported
-    variables = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
-    words = [sys.executable, "-m", "checker", "progress"]
-    done = subprocess.run(words, cwd=tmp_path, env=variables, capture_output=True, text=True, check=False)
+    done = run("progress", cwd=tmp_path, PYTHONPATH=f"{tmp_path}{os.pathsep}{ROOT}")
     assert (done.returncode, done.stderr) == (130, "Interrupted.\n")
 
 
@@ -499,7 +468,7 @@ def test_a_port_that_is_taken_is_told(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_who_stops_us_when_all_is_done_stops_nothing() -> None:
     at_the_end = "import atexit, os, signal; atexit.register(lambda: os.kill(os.getpid(), signal.SIGINT)); "
     words = [sys.executable, "-c", f"{at_the_end}from checker.commands.cli import main; main()", "--help"]
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = ran(*words)
     assert (done.returncode, done.stderr) == (0, "") and "check" in done.stdout
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT, need
+from tests.conftest import ROOT, need, ran
 from tests.kernels import named
 
 P1 = "p1_naive_softmax"
@@ -24,18 +24,17 @@ STATUSES = {  # of what is typed behind ./check
 }
 
 
-def ran(*command: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def made(*command: str, ends: int | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
     need("make")
-    variables = {**os.environ, "VENV": sys.prefix, **environment}
-    return subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, check=False)
+    return ran(*command, ends=ends, env={**os.environ, "VENV": sys.prefix, **environment})
 
 
 @pytest.mark.parametrize("words", STATUSES, ids=lambda words: words[0])
 def test_check_ends_with_the_checkers_own_status_and_no_line_of_makes(words: tuple[str, ...]) -> None:
-    done = ran("./check", *words)
+    done = made("./check", *words)
     assert (done.returncode, done.stderr) == (STATUSES[words], "")
     file = f"FILE={words[2]}" if words[2:] else ""
-    by_make = ran("make", "check", f"PUZZLE={words[0]}", *filter(None, [file]))
+    by_make = made("make", "check", f"PUZZLE={words[0]}", *filter(None, [file]))
     own, other = (re.sub(r"\d+\.\d\d s", "", one.stdout) for one in (done, by_make))
     assert own == other
 
@@ -44,8 +43,7 @@ def test_it_can_be_typed_in_another_folder(tmp_path: Path) -> None:
     need("make")
     kernel = named("p1_no_division").write(tmp_path)
     variables = {**os.environ, "VENV": sys.prefix, "COLUMNS": "200"}
-    called = [str(ROOT / "check"), "p1", "--file", kernel.name]
-    done = subprocess.run(called, cwd=tmp_path, env=variables, capture_output=True, text=True, check=False)
+    done = ran(ROOT / "check", "p1", "--file", kernel.name, cwd=tmp_path, env=variables)
     assert done.returncode == 1 and f"  {kernel.name}:" in done.stdout
 
 
@@ -53,7 +51,7 @@ def test_what_cannot_be_installed_is_no_verdict(tmp_path: Path) -> None:
     """As on a machine without the Python that is asked for."""
     for name in ("check", "Makefile"):
         shutil.copy(ROOT / name, tmp_path)
-    assert ran(str(tmp_path / "check"), "p1", VENV="/no/such/environment").returncode == 3
+    assert made(str(tmp_path / "check"), "p1", VENV="/no/such/environment").returncode == 3
 
 
 @pytest.mark.parametrize(
@@ -69,8 +67,7 @@ def test_vs_code_marks_the_line_of_each_finding(kernel: str, language: str, tmp_
         "fileBasenameNoExtension": kernel.partition("_")[0],
     }
     words = [re.sub(r"\$\{(\w+)\}", lambda hole: values[hole[1]], one) for one in (task["command"], *task["args"])]
-    done = ran(*words, "--json", str(tmp_path / "verdict.json"), LANGUAGE=language, **task["options"]["env"])
-    assert done.returncode == 1, done
+    done = made(*words, "--json", str(tmp_path / "verdict.json"), LANGUAGE=language, ends=1, **task["options"]["env"])
     marked, title = [], None
     above, below = (re.compile(pattern["regexp"]) for pattern in task["problemMatcher"]["pattern"])
     for line in done.stdout.splitlines():  # as VS Code does: each pattern is for the line below that of the one before

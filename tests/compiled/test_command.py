@@ -21,8 +21,8 @@ from tests.conftest import ROOT, STEMS_OF_KERNELS, typed
 P1, P6 = (places.solution(puzzle_id) for puzzle_id in ("p1", "p6"))
 
 
-def compiled(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    return typed("compiled", *arguments, cwd=cwd)
+def compiled(*arguments: str, cwd: Path = ROOT, ends: int | None = None) -> subprocess.CompletedProcess[str]:
+    return typed("compiled", *arguments, cwd=cwd, ends=ends)
 
 
 def test_yours_stands_beside_the_version_before_and_the_solution(tmp_path: Path) -> None:
@@ -32,8 +32,7 @@ def test_yours_stands_beside_the_version_before_and_the_solution(tmp_path: Path)
         text.replace("for start_k in range(0, end_k, Bc)", "for start_k in tl.range(0, end_k, Bc, num_stages=1)")
     )
     before.write_text(text + "\n# as it was\n")
-    done = compiled("p6", "--file", str(yours), "--before", str(before))
-    assert done.returncode == 0, done.stderr
+    done = compiled("p6", "--file", str(yours), "--before", str(before), ends=0)
     lines = done.stdout.split("\n")
     heading = next(line for line in lines if "yours" in line)
     assert heading.split() == ["yours", "before", "solution"]
@@ -53,8 +52,7 @@ def test_size_and_launch_are_chosen_by_their_words() -> None:
 
 @pytest.mark.parametrize("target", KNOWN)
 def test_every_target_says_something_of_every_line(target: str) -> None:
-    done = compiled("p1", "--file", str(P1), "--targets", target)
-    assert done.returncode == 0, done.stderr
+    done = compiled("p1", "--file", str(P1), "--targets", target, ends=0)
     assert (
         f"on {target} ({KNOWN[target].sold_as})" in done.stdout
         and f"programs on one {KNOWN[target].core}" in done.stdout
@@ -65,8 +63,7 @@ def test_every_target_says_something_of_every_line(target: str) -> None:
 
 @pytest.mark.parametrize("puzzle_id", STEMS_OF_KERNELS)
 def test_every_solution_is_told_whole(puzzle_id: str) -> None:
-    done = compiled(puzzle_id, "--file", str(places.solution(puzzle_id)))
-    assert done.returncode == 0, done.stderr
+    done = compiled(puzzle_id, "--file", str(places.solution(puzzle_id)), ends=0)
     for kernel in catalog.load(puzzle_id).kernels:
         assert f"{kernel.name} on sm_90" in done.stdout
     assert "unknown" not in done.stdout and "does not compile" not in done.stdout
@@ -81,8 +78,7 @@ def test_what_a_gpu_has_no_room_for_is_said() -> None:
 
 @pytest.mark.parametrize(("stage", "text"), [("ptx", "ex2.approx"), ("ttgir", "tt.load"), ("llir", "define")])
 def test_a_stages_text_has_the_lines_above_it(stage: str, text: str) -> None:
-    done = compiled("p1", "--file", str(P1), "--stage", stage)
-    assert done.returncode == 0, done.stderr
+    done = compiled("p1", "--file", str(P1), "--stage", stage, ends=0)
     assert text in done.stdout
     source = P1.read_text().split("\n")
     number = next(n for n, line in enumerate(source, 1) if "tl.exp(" in line)
@@ -128,8 +124,7 @@ MISUSED = {
 
 @pytest.mark.parametrize(("arguments", "said"), MISUSED.values(), ids=MISUSED)
 def test_misuse_is_a_sentence(arguments: tuple[str, ...], said: str) -> None:
-    done = compiled(*arguments)
-    assert done.returncode == 2, done.stdout + done.stderr
+    done = compiled(*arguments, ends=2)
     assert said in done.stderr and "Traceback" not in done.stderr
 
 
@@ -205,8 +200,7 @@ def test_nothing_is_hidden_by_the_way_it_is_written(
         text = text.replace(old, new, 1)
     path = tmp_path / "kernel.py"
     path.write_text(text)
-    done = compiled(puzzle_id, "--file", str(path))
-    assert done.returncode == 0, done.stderr
+    done = compiled(puzzle_id, "--file", str(path), ends=0)
     shown = " ".join(done.stdout.split())
     for words in said:
         assert words in shown, done.stdout

@@ -12,18 +12,11 @@ import pytest
 
 from checker.doctor import facts
 from checker.sandbox.cage.cage import Cage
-from tests.conftest import ROOT
+from tests.conftest import ran
 
 
-def doctor(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "checker", "doctor", *arguments],
-        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
+def doctor(*arguments: str, ends: int | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
+    return ran(sys.executable, "-m", "checker", "doctor", *arguments, ends=ends, **environment)
 
 
 def test_where_a_cage_can_be_had_grading_can_start(cage: Cage) -> None:
@@ -40,8 +33,7 @@ def test_where_a_cage_can_be_had_grading_can_start(cage: Cage) -> None:
 def test_without_a_cage_it_says_so_and_what_to_do(how: str, tmp_path: Path) -> None:
     (tmp_path / "bwrap").write_text("#!/bin/sh\necho 'bwrap: setting up uid map: Permission denied' >&2\nexit 1\n")
     (tmp_path / "bwrap").chmod(0o755)
-    done = doctor(PATH="/nowhere" if how == "absent" else f"{tmp_path}:{os.environ['PATH']}", COLUMNS="60")
-    assert done.returncode == 1
+    done = doctor(PATH="/nowhere" if how == "absent" else f"{tmp_path}:{os.environ['PATH']}", COLUMNS="60", ends=1)
     words = " ".join(done.stdout.split())
     assert "✗ bubblewrap" in words and "Grading would not start here (tier C)" in words
     assert "Traceback" not in done.stdout + done.stderr
@@ -94,8 +86,7 @@ def test_what_is_typed_for_apparmor_makes_the_profile(tmp_path: Path, monkeypatc
     (tmp_path / "kernel" / "apparmor_restrict_unprivileged_userns").write_text("1\n")
     fact = facts._user_namespaces()
     typed = fact.remedy[0].replace("sudo tee /etc/apparmor.d/bwrap", "cat")
-    done = subprocess.run(["sh", "-c", typed], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == list(facts.APPARMOR_PROFILE)
+    assert ran("sh", "-c", typed, ends=0).stdout.splitlines() == list(facts.APPARMOR_PROFILE)
 
 
 def test_an_exchange_that_any_student_can_take_over_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,8 +47,8 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "120"}
 
 
-def graded(desk: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return typed("grade", "handed in", "--csv", "verdicts.csv", *arguments, cwd=desk)
+def graded(desk: Path, *arguments: str, ends: int | None = None) -> subprocess.CompletedProcess[str]:
+    return typed("grade", "handed in", "--csv", "verdicts.csv", *arguments, cwd=desk, ends=ends)
 
 
 def records(desk: Path) -> dict[str, int]:

@@ -10,7 +10,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -33,7 +32,7 @@ from checker.grading.grade import MachineTooBusy, checked
 from checker.nbgrader.folder import make
 from checker.sandbox.parent import Limits
 from checker.submission.read import from_cells
-from tests.conftest import ROOT, SOLUTION, cage_or_skip, typed
+from tests.conftest import ROOT, SOLUTION, cage_or_skip, ran, typed
 from tests.grading.conftest import (
     CLASS,
     SMALL,
@@ -56,8 +55,7 @@ def test_each_distinct_submission_is_judged_once(desk: Path) -> None:
     hand_in(desk, {"p1_naive_softmax.py": SOLUTION}, "ben")
     hand_in(desk, {"p1_naive_softmax.py": "\0"}, "carl")
     hand_in(desk, {"notes.txt": "no submission", "p99_nothing.py": ""}, "dora")
-    done = graded(desk, "--json", "all.json")
-    assert done.returncode == 3, done.stdout + done.stderr  # one of them has no score
+    done = graded(desk, "--json", "all.json", ends=3)  # one of them has no score
     assert "carl/p1_naive_softmax.py: p1_naive_softmax.py holds zero bytes" in done.stdout
     assert "7 submissions, 0 of them known before" in done.stdout
     assert len(records(desk)) == len(SMALL) + 1
@@ -91,8 +89,7 @@ def notebook_of(*cells: str) -> str:
 
 
 def test_points_by_property_are_a_line_each_and_add_up(desk: Path) -> None:
-    done = graded(desk, "--properties", "properties.csv")
-    assert done.returncode == 0, done.stderr
+    graded(desk, "--properties", "properties.csv", ends=0)
     with (desk / "properties.csv").open() as file:
         lines = list(csv.DictReader(file))
     for row in rows(desk):
@@ -104,8 +101,8 @@ def test_points_by_property_are_a_line_each_and_add_up(desk: Path) -> None:
     own = desk / "course" / "submitted" / "anna" / "p1_naive_softmax.py"
     own.parent.mkdir(parents=True)
     own.write_text(SOLUTION)
-    done = typed("grade", "--properties", "again.csv", cwd=desk)  # beside what is written of a whole course anyway
-    assert done.returncode == 0, done.stderr
+    # Beside what is written of a whole course anyway.
+    typed("grade", "--properties", "again.csv", cwd=desk, ends=0)
     assert (desk / "course" / "verdicts.csv").exists() and (desk / "again.csv").exists()
 
 
@@ -170,8 +167,7 @@ def test_nbgrader_takes_over_what_was_graded(desk: Path) -> None:
     path = desk / "course" / "submitted" / "eva" / "p1_naive_softmax" / "p1_naive_softmax.ipynb"
     path.parent.mkdir(parents=True)
     path.write_text(notebook_of(SOLUTION))
-    done = typed("grade", cwd=desk)
-    assert done.returncode == 0, done.stdout + done.stderr
+    typed("grade", cwd=desk, ends=0)
     course = settings.read(desk / "course")
     (work,) = found([desk / "course" / "submitted"])
     assert work.student == "eva"
@@ -191,8 +187,7 @@ def test_a_grader_that_is_killed_goes_on_where_it_was(desk: Path) -> None:
         grader.wait()
         wait_for(lambda: all(ended(pid) for pid in crew))  # noqa: B023 (nobody is left behind)
     kept = records(desk)
-    done = graded(desk)
-    assert done.returncode == 0, done.stdout + done.stderr
+    graded(desk, ends=0)
     assert kept.items() <= records(desk).items()  # none judged twice
     result = rows(desk)
     assert len(result) == 10 and result == uninterrupted(desk)
@@ -257,14 +252,8 @@ def test_a_full_disk_stops_the_batch_and_loses_nothing(desk: Path) -> None:
         '"$@"; echo "status $?"; find course/records -name "*.json" | wc -l; find course/records -name "*.tmp"\n'
         'mount -o remount,size=100m course/records; "$@"; echo "status $?"\n'
     )
-    done = subprocess.run(
-        ["unshare", "--mount", "sh", "-c", script, "sh", *command("handed in", "--csv", "verdicts.csv", "--jobs", "1")],
-        cwd=desk,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    line = command("handed in", "--csv", "verdicts.csv", "--jobs", "1")
+    done = ran("unshare", "--mount", "sh", "-c", script, "sh", *line, cwd=desk, env=environment())
     assert done.stdout.count("status 3") == 1 and done.stdout.strip().endswith("status 0"), done.stdout + done.stderr
     assert "No space left on device. Nothing is lost" in " ".join(done.stdout.split())
     assert "Traceback" not in done.stdout + done.stderr
@@ -405,6 +394,5 @@ def test_a_name_gives_no_orders_to_a_terminal(
     ],
 )
 def test_misuse_is_a_sentence(desk: Path, arguments: tuple[str, ...], sentence: str) -> None:
-    done = typed("grade", *arguments, cwd=desk)
-    assert done.returncode == 2
+    done = typed("grade", *arguments, cwd=desk, ends=2)
     assert sentence in done.stdout + done.stderr and "Traceback" not in done.stderr

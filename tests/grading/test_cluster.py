@@ -16,7 +16,7 @@ import pytest
 
 from checker.grading import batch, settings
 from checker.grading.crew import WorkerLost
-from tests.conftest import ROOT, importable
+from tests.conftest import ROOT, importable, ran
 from tests.grading.conftest import (
     CLASS,
     command,
@@ -135,8 +135,7 @@ def test_a_scheduler_that_is_killed_is_a_sentence_and_nothing_is_lost(desk: Path
     worker.terminate()
     worker.wait()
     kept = records(desk)
-    done = graded(desk)
-    assert done.returncode == 0, done.stdout + done.stderr
+    graded(desk, ends=0)
     assert kept.items() <= records(desk).items()
     assert rows(desk) == uninterrupted(desk)
 
@@ -223,8 +222,7 @@ def test_a_worker_that_would_judge_otherwise_is_refused(desk: Path, dask: Dask, 
     else:
         hidden = desk / {"no key": "config", "no course": "course", "no submissions": "handed in"}[what]
         dask.worker(before=(*SEES_ALL, "--tmpfs", str(hidden)))
-    done = graded(desk, "--cluster", dask.address)
-    assert done.returncode == 2, done.stdout + done.stderr
+    done = graded(desk, "--cluster", dask.address, ends=2)
     sentence = {
         "another checker": "its checker is a different one",
         "no checker": "A Dask worker cannot load the checker",
@@ -250,28 +248,19 @@ def test_what_cannot_be_used_is_a_sentence(
 ) -> None:
     monkeypatch.setenv("DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT", "1s")
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
-    done = graded(desk, *arguments)
-    assert done.returncode == status, done.stdout + done.stderr
+    done = graded(desk, *arguments, ends=status)
     assert sentence in " ".join((done.stdout + done.stderr).split()) and "Traceback" not in done.stderr
     assert not records(desk)
 
 
 def test_without_workers_it_does_not_wait_for_ever(desk: Path, dask: Dask, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DASK_DISTRIBUTED__SCHEDULER__NO_WORKERS_TIMEOUT", "1s")
-    done = graded(desk, "--cluster", dask.address)
-    assert done.returncode == 3, done.stdout + done.stderr
+    done = graded(desk, "--cluster", dask.address, ends=3)
     assert "for 1 s there was no Dask worker. Nothing is lost" in done.stdout
 
 
 def test_without_dask_it_is_a_sentence(desk: Path) -> None:
     without = "import sys; sys.modules['distributed'] = None; from checker.commands.cli import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", without, *command("--cluster", "local", "handed in")[3:]],
-        cwd=desk,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 2
+    line = [sys.executable, "-c", without, *command("--cluster", "local", "handed in")[3:]]
+    done = ran(*line, cwd=desk, ends=2, env=environment())
     assert "distributed is missing" in done.stderr and "[cluster]" in done.stderr and "Traceback" not in done.stderr

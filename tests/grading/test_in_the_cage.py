@@ -69,11 +69,9 @@ def test_a_cage_that_does_not_hold_is_not_granted(
 def test_a_checker_that_others_cannot_read_says_what_to_do(tmp_path: Path) -> None:
     """As root's umask may have left it; tmp_path itself is closed to others, which is no obstacle."""
     shutil.copytree(ROOT / "checker", tmp_path / "checker")
-    done = typed("doctor", cwd=tmp_path, root=tmp_path)
-    assert done.returncode == 0, done.stdout
+    done = typed("doctor", cwd=tmp_path, root=tmp_path, ends=0)
     (tmp_path / "checker" / "__init__.py").chmod(0o600)
-    done = typed("doctor", cwd=tmp_path, root=tmp_path)
-    assert done.returncode == 1
+    done = typed("doctor", cwd=tmp_path, root=tmp_path, ends=1)
     assert "chmod -R o+rX" in done.stdout
 
 
@@ -82,13 +80,11 @@ def test_grading_without_a_cage_is_refused(how: str, tmp_path: Path) -> None:
     put_bwrap(tmp_path, "sys.exit(1)")
     asked = ["check", "1", "--file", str(SOLVED), "--no-compile", "--key", "autumn"]
     path = "/nowhere" if how == "absent" else f"{tmp_path}:{os.environ['PATH']}"
-    done = typed(*asked, cwd=tmp_path, PATH=path)
-    assert done.returncode == 2
+    done = typed(*asked, cwd=tmp_path, PATH=path, ends=2)
     words = " ".join(done.stdout.split())
     assert "Grading was not started" in words and "accepted" not in words and "Traceback" not in words
     assert {"absent": "bubblewrap is not installed", "broken": "bubblewrap does not work here"}[how] in words
-    done = typed(*asked, "--unsafe-no-sandbox", "--json", "-", cwd=tmp_path, PATH=path)
-    assert done.returncode == 0
+    done = typed(*asked, "--unsafe-no-sandbox", "--json", "-", cwd=tmp_path, PATH=path, ends=0)
     assert '"sandbox": "C, no sandbox: process limits' in done.stdout
 
 

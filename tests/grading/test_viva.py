@@ -101,8 +101,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     hand_in(desk, "ben", f"# another file with the same kernel\n{right}")
     hand_in(desk, HOSTILE.replace("/", "∕"), other[:body] + OTHER.replace("    ", "\t") + other[body:])
     hand_in(desk, "dora", named("p1_next_row").text)
-    done = typed("grade", cwd=desk, XDG_CONFIG_HOME=str(desk / "config"))
-    assert done.returncode == 0, done.stdout + done.stderr
+    typed("grade", cwd=desk, XDG_CONFIG_HOME=str(desk / "config"), ends=0)
     hand_in(desk, "emil", right.replace("numerator", "top"))
     return desk
 

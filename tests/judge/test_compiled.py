@@ -6,7 +6,6 @@ import math
 import os
 import re
 import select
-import subprocess
 import sys
 import tracemalloc
 import zlib
@@ -29,7 +28,7 @@ from checker.sandbox.exchange import TooBusy
 from checker.sandbox.parent import Limits
 from checker.sandbox.protocol import wire
 from checker.submission.read import from_cells
-from tests.conftest import ROOT, STEMS_OF_KERNELS, check_kernel, check_path, killing, need, sandboxed_processes
+from tests.conftest import ROOT, STEMS_OF_KERNELS, check_kernel, check_path, killing, need, ran, sandboxed_processes
 from tests.kernels import named
 
 STEMS = STEMS_OF_KERNELS
@@ -119,15 +118,8 @@ def test_a_user_without_a_home_can_check(home: str | None, tmp_path: Path) -> No
     # Python may lie where only root may look.
     become = ["setpriv", "--reuid=63998", "--regid=63998", "--clear-groups", "--inh-caps=+dac_read_search"]
     asked = [sys.executable, "-m", "checker", "check", "w1", "--file", str(ROOT / "solutions" / f"{STEMS['w1']}.py")]
-    done = subprocess.run(
-        [*become, "--ambient-caps=+dac_read_search", *asked],
-        cwd=ROOT,
-        env=variables | {"PYTHONPATH": str(ROOT)} | ({} if home is None else {"HOME": home}),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    variables |= {"PYTHONPATH": str(ROOT)} | ({} if home is None else {"HOME": home})
+    done = ran(*become, "--ambient-caps=+dac_read_search", *asked, ends=0, env=variables)
     assert "sm_90" in done.stdout
 
 

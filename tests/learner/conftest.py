@@ -74,8 +74,10 @@ class Course:
     def environment(self, **more: str) -> dict[str, str]:
         return {**os.environ, "PYTHONPATH": str(self.root), "COLUMNS": "200", **more}
 
-    def run(self, *arguments: str, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
-        """`python -m checker …`. There is never a traceback."""
+    def run(
+        self, *arguments: str, cwd: Path | None = None, ends: int | None = None, **environment: str
+    ) -> subprocess.CompletedProcess[str]:
+        """`python -m checker …`. There is never a traceback. `ends`: the exit status that it must have."""
         done = subprocess.run(
             [sys.executable, "-m", "checker", *arguments],
             cwd=cwd or self.root,
@@ -87,6 +89,7 @@ class Course:
             preexec_fn=obey_permissions,
         )
         assert "Traceback" not in done.stdout + done.stderr
+        assert ends in (None, done.returncode), done.stdout + done.stderr
         return done
 
 

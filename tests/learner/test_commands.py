@@ -73,14 +73,12 @@ def test_misuse_is_a_sentence_and_status_2(arguments: list[str], sentence: str, 
 def test_who_has_written_the_notebook_is_told_how_to_check_that(verb: str, course: Course) -> None:
     notebook = course.notebook("p1")
     notebook.write_text(notebook.read_text().replace("(roughly 5 lines)", r"(roughly 5 lines)\n    x = 1"))
-    done = course.run(verb, "p1")
-    assert done.returncode == 4
+    done = course.run(verb, "p1", ends=4)
     assert f"./check p1 --file notebooks/{notebook.name}" in done.stdout
 
 
 def test_the_solution_opens_after_success(course: Course) -> None:
-    done = course.run("solution", "1")
-    assert done.returncode == 1
+    done = course.run("solution", "1", ends=1)
     assert "opens once yours is accepted" in done.stdout and "make solution PUZZLE=p1 FORCE=1" in done.stdout
     assert not any(text in done.stdout for text in ("tl.load", "part by part"))
     course.script("p1").write_text(solved("p1"))
@@ -121,8 +119,7 @@ def test_a_report_of_success_names_the_walk_through_where_it_can_be_read(course:
 
 @pytest.mark.parametrize("puzzle_id", STEMS, ids=STEMS.values())
 def test_force_opens_it_and_a_pipe_gets_both_files_as_they_are(puzzle_id: str, course: Course) -> None:
-    done = course.run("solution", puzzle_id, "--force", COLUMNS="40")
-    assert done.returncode == 0
+    done = course.run("solution", puzzle_id, "--force", COLUMNS="40", ends=0)
     assert done.stdout.startswith(f"{solution_text(puzzle_id)}\n{walk_through(puzzle_id)}\n")
 
 

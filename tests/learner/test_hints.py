@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from checker.learner.hints import hints_of, plain
-from tests.conftest import ROOT
+from tests.conftest import ROOT, ran
 from tests.learner.conftest import STEMS, Course
 
 
@@ -99,13 +98,6 @@ def test_outside_of_a_notebook_too(course: Course) -> None:
     code = (
         "from checker.notebook import hint; print(hint(1)); print(hint(1, again=True)); print(hint(9)); print(hint([]))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=course.root,
-        env=course.environment(),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = ran(sys.executable, "-c", code, cwd=course.root, ends=0, env=course.environment())
     assert shown(done.stdout) == [1, 1] and "There is no puzzle 9" in done.stdout
     assert course.progress == "puzzle p1: not solved, 1 hint seen\n"

@@ -19,7 +19,7 @@ from checker import catalog
 from checker.course import ladder
 from checker.course.status import ExitStatus
 from checker.learner.progress import ABOUT, NAME, Entry, Progress, changed, opened, parse, written
-from tests.conftest import ROOT
+from tests.conftest import ROOT, ran
 from tests.learner.conftest import STEMS, Course, solution_text, solved, stub_text
 
 SOLVED_NOW = r"puzzle {}: solved \d{{4}}-\d\d-\d\d \d\d:\d\d, last accepted as [0-9a-f]{{12}}\n"
@@ -217,8 +217,7 @@ print(verdict.accepted, len(verdict.runs))
 
 def test_a_text_that_was_accepted_is_believed_until_it_changes(course: Course) -> None:
     def believed() -> str:
-        command = [sys.executable, "-c", BELIEVED]
-        return subprocess.run(command, cwd=course.root, env=course.environment(), capture_output=True, text=True).stdout
+        return ran(sys.executable, "-c", BELIEVED, cwd=course.root, env=course.environment()).stdout
 
     course.script("p1").write_text(solved("p1"))
     assert believed() == "True 1\n"
@@ -265,8 +264,7 @@ def test_what_is_not_noted(case: str, course: Course) -> None:
         arguments += ["--key", "secret", "--unsafe-no-sandbox"]
     elif case == "refused":
         course.script("p1").write_text(text.replace("/ denominator", "/ (denominator + 1)"))
-    done = course.run(*arguments)
-    assert done.returncode == {"refused": 1, "not started": 4}.get(case, 0)
+    done = course.run(*arguments, ends={"refused": 1, "not started": 4}.get(case, 0))
     assert not (course.root / NAME).exists()
     assert ("Next:" in done.stdout) == (case == "another file")
 

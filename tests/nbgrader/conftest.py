@@ -72,9 +72,11 @@ class Course:
     exchange: Path
     homes: Path
 
-    def run(self, *arguments: str) -> Done:
-        """An instructor's command."""
-        return nbgrader(*arguments, cwd=self.folder)
+    def run(self, *arguments: str, ends: int | None = None) -> Done:
+        """An instructor's command. `ends`: the exit status that it must have."""
+        done = nbgrader(*arguments, cwd=self.folder)
+        assert ends in (None, done.status), done.said
+        return done
 
     def student(self, name: str, *arguments: str) -> Done:
         """A student's command, in a home without any configuration."""
@@ -192,8 +194,7 @@ def new_course(tmp_path_factory: pytest.TempPathFactory) -> Path:
         make(folder / "course", exchange=str(exchange))
         made = Course(folder / "course", exchange, folder / "homes")
         for command in ("generate_assignment", "release_assignment"):
-            done = made.run(command, ASSIGNMENT)
-            assert done.status == 0, done.said
+            made.run(command, ASSIGNMENT, ends=0)
     return folder
 
 

@@ -44,8 +44,7 @@ def graded_class(shared_course: Course) -> Course:
     shared_course.hand_in("emil", lambda notebook: notebook["cells"].insert(0, mischievous(trace)))
     shared_course.hand_in("fay", lambda notebook: notebook["cells"].__delitem__(slice(KERNEL, CHECK + 1)))
     assert shared_course.run("collect", ASSIGNMENT).status == 0
-    done = shared_course.run("autograde", ASSIGNMENT)
-    assert done.status == 0, done.said
+    shared_course.run("autograde", ASSIGNMENT, ends=0)
     assert not trace.exists()
     return shared_course
 
@@ -61,8 +60,7 @@ def graded(graded_class: Course, tmp_path: Path) -> Iterator[Course]:
 def test_what_is_released_is_the_students_notebook(course: Course, puzzle_id: str) -> None:
     """Cell by cell, but for what a hosted notebook has above; only metadata differ, by what nbgrader adds."""
     stem = ladder.stems()[puzzle_id]
-    done = course.run("generate_assignment", stem, "--force")
-    assert done.status == 0, done.said
+    course.run("generate_assignment", stem, "--force", ends=0)
     released = json.loads(course.released(stem).read_text())["cells"]
     _, _, *ours = json.loads(notebook(puzzle_id).read_text())["cells"]
     keys = ("cell_type", "id", "source")
@@ -222,8 +220,7 @@ def test_without_its_configuration_nothing_is_graded(graded: Course) -> None:
     before, own = graded.scores(), graded.folder / "own_config.py"
     text = own.read_text()
     own.write_text(text + "\n1 / 0\n")
-    done = graded.run("autograde", ASSIGNMENT, "--force")
-    assert done.status == 1
+    done = graded.run("autograde", ASSIGNMENT, "--force", ends=1)
     assert "ZeroDivisionError" in done.said and "configuration could not be loaded" in done.said
     assert not (graded.homes / "executed").exists()
     own.write_text(text)

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from checker.grading import settings
-from tests.conftest import ROOT, cage_or_skip, importable, need
+from tests.conftest import ROOT, cage_or_skip, importable, need, ran
 
 GUIDE = (ROOT / "docs" / "instructors.md").read_text()
 REFERENCE = (ROOT / "docs" / "grading.md").read_text()
@@ -99,16 +99,8 @@ def test_they_lead_to_grades(fresh: bool, tmp_path: Path) -> None:
         variables["VENV"] = sys.prefix
 
     def typed(lines: str, folder: Path = clone) -> str:
-        done = subprocess.run(
-            ["bash", "-ec", lines.replace("/srv/nbgrader/exchange", str(exchange))],
-            cwd=folder,
-            env=variables,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
+        lines = lines.replace("/srv/nbgrader/exchange", str(exchange))
+        return ran("bash", "-ec", lines, cwd=folder, ends=0, env=variables).stdout
 
     course, handout, students, round_, extension, to_canvas = TYPED
     typed(course)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from functools import cache
 from importlib.metadata import version
@@ -16,7 +15,7 @@ from packaging.version import Version
 from checker.course.edits import Edited, read
 from checker.sandbox.processes import command_of
 from flash_puzzles import verify_attention, verify_softmax
-from tests.conftest import ROOT, typed
+from tests.conftest import ran, typed
 
 HERE = Path(__file__).parent
 RIGHT = {path.stem: path.read_text(encoding="utf-8") for path in sorted((HERE / "right").glob("*.py"))}
@@ -199,9 +198,8 @@ def softmax_of_a_test(x: Any) -> Any:
 def test_make_takes_a_file(verb: str, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(TWICE, encoding="utf-8")
     environment = {"VENV": str(Path(sys.executable).parents[1]), "PATH": "/usr/bin:/bin"}
-    line = ["make", "-s", verb, f"FILE={tmp_path / 'mine.py'}"]
-    done = subprocess.run(line, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 2 and "gives wrong results" in done.stdout, done.stdout + done.stderr
+    done = ran("make", "-s", verb, f"FILE={tmp_path / 'mine.py'}", ends=2, env=environment)
+    assert "gives wrong results" in done.stdout
 
 
 PLAIN = """
@@ -305,9 +303,7 @@ def test_a_notebook_hands_over_what_its_cells_define() -> None:
 
     def said(**claims: object) -> str:
         request = {"verb": "own", "puzzle": None, "cells": cells, "place": None, "claims": claims}
-        line = command_of("checker.notebook.child")
-        done = subprocess.run(line, input=json.dumps(request), capture_output=True, text=True, check=True, cwd=ROOT)
-        answer = json.loads(done.stdout)
+        answer = json.loads(ran(*command_of("checker.notebook.child"), ends=0, input=json.dumps(request)).stdout)
         assert "0/0" not in answer["html"]
         text: str = answer["text"]
         return text

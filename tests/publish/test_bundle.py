@@ -18,7 +18,7 @@ from checker.course.lesson import with_stubs
 from checker.course.status import Misuse
 from checker.learner import stub
 from checker.publish import bundle
-from tests.conftest import ROOT, need
+from tests.conftest import ROOT, need, ran
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +36,7 @@ def unpacked(archive: Path, tmp_path: Path) -> Path:
 
 def make(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     need("make")
-    called = ["make", *arguments, f"VENV={sys.prefix}"]
-    return subprocess.run(called, cwd=folder, capture_output=True, text=True, check=False)
+    return ran("make", *arguments, f"VENV={sys.prefix}", cwd=folder, env=os.environ)
 
 
 @pytest.fixture
@@ -142,8 +141,7 @@ def test_it_speaks_of_no_command_that_is_not_there(unpacked: Path) -> None:
 
 
 def test_it_checks_without_make_being_typed(unpacked: Path) -> None:
-    variables = {**os.environ, "VENV": sys.prefix}
-    done = subprocess.run(["./check", "p1"], cwd=unpacked, env=variables, capture_output=True, text=True, check=False)
+    done = ran("./check", "p1", cwd=unpacked, env={**os.environ, "VENV": sys.prefix})
     assert (done.returncode, done.stderr) == (4, "") and "\n  ./check p1\n" in done.stdout
 
 
@@ -190,9 +188,7 @@ def test_its_hints_promise_no_solution(unpacked: Path) -> None:
 
 
 def test_it_has_no_instructors_part_and_says_so(unpacked: Path) -> None:
-    called = [sys.executable, "-m", "checker", "course"]
-    done = subprocess.run(called, cwd=unpacked, env={"PATH": ""}, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
+    done = ran(sys.executable, "-m", "checker", "course", cwd=unpacked, ends=2, env={"PATH": ""})
     assert "no instructor's part" in done.stderr and "Traceback" not in done.stderr
 
 

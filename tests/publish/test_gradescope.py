@@ -25,7 +25,7 @@ from checker.course.verdict import PropertyResult, Status, Verdict
 from checker.grading import key, settings
 from checker.publish.gradescope import archive
 from checker.publish.gradescope.results import Graded, graded, not_graded
-from tests.conftest import ROOT, SOLUTION, cage_or_skip, typed
+from tests.conftest import ROOT, SOLUTION, cage_or_skip, ran, typed
 
 STUB = emptied((ROOT / "puzzles" / "p1_naive_softmax.py").read_text(), catalog.load("p1"))
 PARTLY = (ROOT / "tests" / "wrong" / "p1_padding_loaded_as_zero.py").read_text()
@@ -70,14 +70,8 @@ class Container:
 
     def run(self, path: str = "", script: str = "run_autograder") -> dict[str, Any]:
         """Run the script with nothing of these tests in its environment; the results, which fit Gradescope's form."""
-        self.done = subprocess.run(
-            ["sh", self.home / script],
-            cwd=self.home,
-            env={"PATH": path or os.environ["PATH"], "HOME": str(self.home), "LC_ALL": "C"},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        environment = {"PATH": path or os.environ["PATH"], "HOME": str(self.home), "LC_ALL": "C"}
+        self.done = ran("sh", self.home / script, cwd=self.home, env=environment)
         assert [entry.name for entry in (self.home / "results").iterdir()] == ["results.json"]
         results: dict[str, Any] = json.loads((self.home / "results" / "results.json").read_text(encoding="utf-8"))
         insist_on_form(results)
@@ -374,11 +368,9 @@ def test_setup_installs_what_grading_needs(container: Container, tmp_path: Path)
         (programs / name).chmod(0o755)
     (container.source / ".venv").unlink()
     path = f"{programs}:{os.environ['PATH']}"
-    done = subprocess.run(
-        ["bash", container.source / "setup.sh"], env={**os.environ, "PATH": path}, capture_output=True, check=False
-    )
+    done = ran("bash", container.source / "setup.sh", env={**os.environ, "PATH": path})
     if done.returncode and not os.environ.get("REQUIRE_ALL_TOOLS"):
-        pytest.skip(f"pip cannot install here: {done.stderr.decode()[-300:]}")
+        pytest.skip(f"pip cannot install here: {done.stderr[-300:]}")
     assert done.returncode == 0, done.stderr
     assert "bubblewrap" in (programs / "apt-get.log").read_text()
     container.hand_in(**{NAME: SOLUTION})

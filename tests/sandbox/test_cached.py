@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 
-from tests.conftest import ROOT
+from tests.conftest import ran
 
 # In a process of its own: what is put before Triton's own functions stays there.
 SCRIPT = """
@@ -82,9 +80,7 @@ print(json.dumps([plain, (told(), made()), (told(), made())]))
 
 
 def test_types_and_operands_are_what_triton_makes_of_them() -> None:
-    variables = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, "-c", SCRIPT], env=variables, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    done = ran(sys.executable, "-c", SCRIPT, ends=0, TRITON_INTERPRET="1")
     plain, first, second = json.loads(done.stdout)
     assert plain == first == second
     for said in plain:

@@ -17,7 +17,7 @@ from checker.course import places
 from checker.sandbox.inside.gpu import cuda, driver
 from checker.sandbox.protocol.launch import Launch, TensorArgument
 from checker.sandbox.protocol.results import MARKS
-from tests.conftest import ROOT, STEMS_OF_KERNELS
+from tests.conftest import ROOT, STEMS_OF_KERNELS, ran
 
 LAYOUTS = [
     ((6, 5), (7, 1)),
@@ -185,8 +185,8 @@ except cuda.driver.DriverError:
 def test_a_launch_takes_fewer_stages_on_a_small_gpu(shared: int, stages: int, said: str, tmp_path: Path) -> None:
     """No GPU is needed to see which; loading what was compiled fails without one."""
     variables = {"PATH": "/usr/bin:/bin", "TRITON_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
-    line = [sys.executable, "-c", TOO_LARGE, str(ROOT / "solutions" / "a1_matmul.py"), str(shared)]
-    done = subprocess.run(line, env=variables, cwd=tmp_path, check=True, capture_output=True, text=True)
+    kernel = ROOT / "solutions" / "a1_matmul.py"
+    done = ran(sys.executable, "-c", TOO_LARGE, kernel, str(shared), cwd=tmp_path, ends=0, env=variables)
     taken, told = done.stdout.split("\n")[:2]
     assert int(taken) == stages
     assert told.startswith(said) and "num_stages" not in told
@@ -232,8 +232,8 @@ print(json.dumps({name: sorted(said) for name, said in found.items()}))
 def on_a_t4(puzzle_id: str, folder: Path, shared: int = 64 << 10) -> dict[str, list[str]]:
     """By property, what becomes of the launches that show it, in a check of the solution on such a card."""
     variables = {"PATH": "/usr/bin:/bin", "TRITON_CACHE_DIR": str(folder), "PYTHONPATH": str(ROOT)}
-    line = [sys.executable, "-c", ON_A_T4, str(places.solution(puzzle_id)), puzzle_id, str(shared)]
-    done = subprocess.run(line, env=variables, cwd=folder, check=True, capture_output=True, text=True)
+    line = [sys.executable, "-c", ON_A_T4, places.solution(puzzle_id), puzzle_id, str(shared)]
+    done = ran(*line, cwd=folder, ends=0, env=variables)
     found: dict[str, list[str]] = json.loads(done.stdout)
     return found
 
@@ -254,7 +254,7 @@ def test_on_a_card_with_next_to_nothing_a_solution_has_no_room(tmp_path: Path) -
 def test_a_launch_that_would_print_many_lines_prints_nothing(tmp_path: Path) -> None:
     """A line for each element of a tile, or each thread: 3001 programs of 128 threads took 19 s on an H100."""
     variables = {"PATH": "/usr/bin:/bin", "TRITON_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
-    line = [sys.executable, "-c", PRINTED, str(ROOT / "tests" / "right" / "p1_prints.py")]
-    done = subprocess.run(line, env=variables, cwd=tmp_path, check=True, capture_output=True, text=True)
+    kernel = ROOT / "tests" / "right" / "p1_prints.py"
+    done = ran(sys.executable, "-c", PRINTED, kernel, cwd=tmp_path, ends=0, env=variables)
     assert done.stdout.split() == ["True", "False", "False", "True", "False"]
     assert len(list(tmp_path.rglob("*.cubin"))) == 4

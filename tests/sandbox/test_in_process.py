@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from typing import Any
 
@@ -15,7 +13,7 @@ from checker.course import places
 from checker.course.status import Misuse
 from checker.sandbox.cage.cage import Cage
 from checker.sandbox.host import Host
-from tests.conftest import ROOT, check_path
+from tests.conftest import check_path, ran
 from tests.kernels import Kernel, named
 
 # In a process of its own: Triton stays in interpreter mode. What is missing in a browser is missing here as well.
@@ -41,15 +39,8 @@ assert np.geterr()["divide"] == "warn"
 
 def checked_here(tried: list[Kernel], *arguments: str) -> list[dict[str, Any]]:
     """What a process that starts no other one finds, as JSON has it."""
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, *arguments],
-        input=json.dumps([(one.puzzle, one.text) for one in tried]),
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    asked = json.dumps([(one.puzzle, one.text) for one in tried])
+    done = ran(sys.executable, "-c", SCRIPT, *arguments, ends=0, input=asked)
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 

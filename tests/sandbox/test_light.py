@@ -16,7 +16,7 @@ import pytest
 from checker.check import Conditions
 from checker.publish import bundle, triton
 from checker.sandbox.host import Host
-from tests.conftest import ROOT, check_kernel, need
+from tests.conftest import ROOT, check_kernel, need, ran
 from tests.kernels import Kernel, kernels
 from tests.publish.test_wheel import Environment
 from tests.test_kernels import needs_the_compiler
@@ -65,7 +65,7 @@ def light(clone: Path, *words: str, **variables: str) -> subprocess.CompletedPro
     """What is typed in it, where no package but a wheel of `wheels` can be had."""
     known = {k: v for k, v in os.environ.items() if k != "PYTHONPATH" and not k.startswith("PIP_")}
     known |= {"PIP_CONFIG_FILE": os.devnull, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(clone.parent / "wheels")}
-    return subprocess.run(words, cwd=clone, env=known | variables, capture_output=True, text=True, check=False)
+    return ran(*words, cwd=clone, env=known | variables)
 
 
 def test_a_clone_fetches_tritons_python_files_once_and_checks(clone: Path) -> None:
@@ -117,7 +117,4 @@ def test_it_asks_nothing_of_python_that_windows_has_not(tmp_path: Path) -> None:
     """Nor macOS: modules and functions that are missing there are missing here. It is no trial of either system."""
     kernel = str(ROOT / "solutions" / "p1_naive_softmax.py")
     for words in (("check", "p1"), ("step", "p1"), ("trace", "p1")):
-        called = [sys.executable, "-c", WINDOWS, *words, "--file", kernel]
-        variables = {**os.environ, "LIGHT": "1", "PYTHONPATH": str(ROOT)}
-        done = subprocess.run(called, cwd=tmp_path, env=variables, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
+        ran(sys.executable, "-c", WINDOWS, *words, "--file", kernel, cwd=tmp_path, ends=0, LIGHT="1")

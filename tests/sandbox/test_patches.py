@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ast
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -17,7 +15,7 @@ from checker.course import places
 from checker.sandbox.exchange import SandboxFailed
 from checker.sandbox.inside import patches
 from checker.sandbox.protocol import supported
-from tests.conftest import ROOT, check_kernel, check_path
+from tests.conftest import ROOT, check_kernel, check_path, ran
 from tests.kernels import named
 from tests.versions.parameters import recorded
 
@@ -79,10 +77,7 @@ print(json.dumps(said))
 
 
 def test_without_a_name_of_tritons_there_is_a_fault_or_the_same_result() -> None:
-    variables = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-c", SCRIPT, str(places.solution("p1"))]
-    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    done = ran(sys.executable, "-c", SCRIPT, places.solution("p1"), ends=0, TRITON_INTERPRET="1")
     plain, *names = json.loads(done.stdout)
     assert plain[1][0][6] > plain[1][0][0] > 0
     for owner, name, without, outcomes in names:

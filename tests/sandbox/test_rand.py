@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ast
 import json
-import os
-import subprocess
 import sys
 from typing import Any
 
@@ -16,7 +14,7 @@ from checker.sandbox.parent import Limits, Sandbox
 from checker.sandbox.protocol import philox
 from checker.sandbox.protocol.launch import Launch, TensorArgument
 from checker.sandbox.protocol.results import LaunchResult
-from tests.conftest import ROOT
+from tests.conftest import ROOT, ran
 
 # Triton's own function, as it was before anything was patched, and the sandbox's, in a process that interprets: of
 # drawn seeds and offsets of each type and shape. With `standin` there is no binary of Triton's.
@@ -79,10 +77,7 @@ print(json.dumps(told))
 
 
 def tried(how: str, examples: int) -> dict[str, int]:
-    command = [sys.executable, "-c", SCRIPT, how, str(examples)]
-    variables = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    done = ran(sys.executable, "-c", SCRIPT, how, str(examples), ends=0, TRITON_INTERPRET="1")
     told: dict[str, int] = json.loads(done.stdout.splitlines()[-1])
     return told
 

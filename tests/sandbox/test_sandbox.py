@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import struct
-import subprocess
 import sys
 import time
 import tracemalloc
@@ -31,7 +30,7 @@ from checker.sandbox.protocol import wire
 from checker.sandbox.protocol.launch import Launch, TensorArgument
 from checker.sandbox.protocol.records import BARRIER, BLOCK, LOAD, MEMORY, OPERATION, STORE, TOO_MUCH_WORK
 from checker.sandbox.protocol.results import LaunchResult, parse
-from tests.conftest import ROOT, SOLUTION, check_path, killing
+from tests.conftest import ROOT, SOLUTION, check_path, killing, ran
 
 SOURCE = SOLUTION.replace("import", "# import")  # the sandbox provides triton and tl itself
 KERNEL = "naive_softmax_kernel"
@@ -439,8 +438,7 @@ def test_the_filter_is_in_force_on_this_machine() -> None:
         "denied(os.utime, '/tmp'); denied(os.pidfd_open, os.getppid()); denied(os.pipe)\n"
         "open('/etc/passwd').read(); os.write(1, b'fine')\n"
     )
-    done = subprocess.run([sys.executable, "-c", script, str(ROOT)], capture_output=True, text=True, check=False)
-    assert (done.stdout, done.returncode) == ("fine", 0), done.stderr
+    assert ran(sys.executable, "-c", script, ROOT, ends=0).stdout == "fine"
 
 
 @pytest.mark.parametrize("filter", [seccomp.program, seccomp.cage_program])

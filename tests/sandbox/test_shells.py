@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.conftest import ran
 
 
 @pytest.mark.parametrize(
@@ -20,8 +19,7 @@ from tests.conftest import ROOT
 )
 def test_a_limit_of_the_shell_is_no_mistake_of_the_kernels(limit: str, said: str) -> None:
     words = f"ulimit {limit} && exec {sys.executable} -m checker check w1 --file solutions/w1_vector_add.py"
-    done = subprocess.run(["bash", "-c", words], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 3, done.stdout + done.stderr
+    done = ran("bash", "-c", words, ends=3)
     assert said in " ".join(done.stdout.split()) and "not your code's fault" in done.stdout
 
 
@@ -31,7 +29,5 @@ def test_a_machine_without_a_place_for_temporary_files_is_no_mistake_of_the_kern
         "import sys, tempfile; tempfile._candidate_tempdir_list = lambda: ['/proc/nowhere']; "
         "from checker.commands.cli import main; main()"
     )
-    command = [sys.executable, "-c", words, "check", "w1", "--file", "solutions/w1_vector_add.py"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 3, done.stdout + done.stderr
+    done = ran(sys.executable, "-c", words, "check", "w1", "--file", "solutions/w1_vector_add.py", ends=3)
     assert "TMPDIR may name one" in " ".join(done.stdout.split()) and "not your code's fault" in done.stdout

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import subprocess
 import sys
 from importlib.metadata import version
 from pathlib import Path
@@ -16,6 +15,7 @@ from checker.course.puzzle import Kernel
 from checker.submission.extract import extract
 from checker.submission.lint import lint
 from checker.submission.read import from_cells
+from tests.conftest import ran
 
 MODIFIERS = {"load": ["", ".ca", ".cg", ".cv"], "store": ["", ".wb", ".cg", ".cs", ".wt"]}
 VOLATILE = {"load": ["", "volatile=False", "volatile=True"], "store": [""]}
@@ -75,13 +75,8 @@ def test_what_the_assembler_refuses_is_refused_and_nothing_else(tmp_path: Path) 
     paths = [tmp_path / f"kernel_{number}.py" for number in range(len(EVERY))]
     for path, hints in zip(paths, EVERY, strict=True):
         path.write_text(text(*hints))
-    done = subprocess.run(
-        [sys.executable, "-c", COMPILES, *map(str, paths)],
-        env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "TRITON_CACHE_DIR": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    variables = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "TRITON_CACHE_DIR": str(tmp_path)}
+    done = ran(sys.executable, "-c", COMPILES, *paths, ends=0, env=variables)
     compiles = json.loads(done.stdout.rpartition("compiled: ")[2])
     differs = [hints for hints, fine in zip(EVERY, compiles, strict=True) if refused(text(*hints)) == fine]
     if Version(version("triton")) >= Version("3.8"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import subprocess
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,7 +15,7 @@ from checker.submission.extract import extract
 from checker.submission.lint import lint
 from checker.submission.problem import Problem
 from checker.submission.read import from_cells
-from tests.conftest import ROOT, SOLUTION
+from tests.conftest import SOLUTION, ran
 
 HEAD, STORE, REST = SOLUTION.partition("    tl.store(")
 
@@ -203,9 +202,7 @@ def complaints_of_triton(tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
     every = {f"{kind}-{name}": e for kind, of in EXAMPLES.items() for name, e in of.items()}
     for name, example in every.items():
         (folder / f"{name}.py").write_text(example.text)
-    command = [sys.executable, "-W", "ignore", "-m", __name__, str(folder)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
+    ran(sys.executable, "-W", "ignore", "-m", __name__, folder, ends=0)
     return {name: (folder / f"{name}.txt").read_text() for name in every}
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,14 +11,15 @@ import pytest
 
 from checker.course.columns import has_wide
 from checker.course.language import CHINESE
-from tests.conftest import ROOT, typed
+from tests.conftest import ROOT, ran, typed
 from tests.kernels import named
 from tests.trace.traces import STEMS
 
 
 def test_a_right_kernel_is_drawn(tmp_path: Path) -> None:
-    done = typed("trace", "2", "--file", str(ROOT / f"solutions/{STEMS['p2']}.py"), "--into", "pictures", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = typed(
+        "trace", "2", "--file", str(ROOT / f"solutions/{STEMS['p2']}.py"), "--into", "pictures", cwd=tmp_path, ends=0
+    )
     assert "reads per element: x 3" in done.stdout
     assert f"Written: pictures/{STEMS['p2']}.svg" in done.stdout
     assert (tmp_path / "pictures" / f"{STEMS['p2']}.svg").read_text().startswith("<svg ")
@@ -29,8 +29,7 @@ def test_a_wrong_kernel_is_drawn_and_its_status_is_that_of_check(tmp_path: Path)
     folder = tmp_path / "it's mine"
     folder.mkdir()
     file = named("p4_padding_counted").write(folder)
-    done = typed("trace", "4", "--file", str(file), cwd=tmp_path)
-    assert done.returncode == 1, done.stderr
+    done = typed("trace", "4", "--file", str(file), cwd=tmp_path, ends=1)
     assert "The padding is counted in the sum" in done.stdout
     more = f"./check p4 --file {shlex.quote(str(file))} says more about it."
     assert "".join(more.split()) in "".join(done.stdout.split())
@@ -38,8 +37,9 @@ def test_a_wrong_kernel_is_drawn_and_its_status_is_that_of_check(tmp_path: Path)
 
 
 def test_a_kernel_is_stepped_through_and_its_status_is_that_of_check(tmp_path: Path) -> None:
-    done = typed("step", "2", "--file", str(ROOT / f"solutions/{STEMS['p2']}.py"), "--program", "1", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = typed(
+        "step", "2", "--file", str(ROOT / f"solutions/{STEMS['p2']}.py"), "--program", "1", cwd=tmp_path, ends=0
+    )
     assert f"Written: step/{STEMS['p2']}.html. Open it in a browser." in done.stdout
     assert "steps of 4 programs" in done.stdout
     assert (tmp_path / "step" / f"{STEMS['p2']}.html").read_text().startswith("<!doctype html>")
@@ -103,8 +103,7 @@ def test_what_cannot_be_run_gets_its_report_and_no_picture(
     text: str, status: int, sentence: str, tmp_path: Path
 ) -> None:
     (tmp_path / "kernel.py").write_text(text)
-    done = typed("trace", "1", "--file", "kernel.py", cwd=tmp_path)
-    assert done.returncode == status
+    done = typed("trace", "1", "--file", "kernel.py", cwd=tmp_path, ends=status)
     assert sentence in done.stdout and "Written" not in done.stdout
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "trace").exists()
@@ -124,8 +123,7 @@ def test_misuse_is_a_sentence(arguments: tuple[str, ...], sentence: str, tmp_pat
     if "taken" in arguments and os.geteuid() == 0:  # nothing is forbidden to root
         (tmp_path / "taken").rmdir()
         (tmp_path / "taken").symlink_to("/proc/self/nowhere")
-    done = typed("trace", *arguments, cwd=tmp_path)
-    assert done.returncode == 2, done.stdout
+    done = typed("trace", *arguments, cwd=tmp_path, ends=2)
     assert sentence in done.stderr and "Traceback" not in done.stderr
 
 
@@ -142,12 +140,4 @@ submission = from_file(Path({str(path)!r}))
 assert traced(check("p1", submission)).launches
 assert not {{"triton", "torch"}} & set(sys.modules)
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    ran(sys.executable, "-c", code, cwd=tmp_path, ends=0)

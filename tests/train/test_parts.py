@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import shutil
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +17,7 @@ from checker.report.screen import console
 from checker.train import session
 from checker.train.result import OWN, SDPA, Curve, Speeds, Training, page
 from checker.train.sizes import CPU, GPU, lessons, text_for
-from tests.conftest import ROOT, importable
+from tests.conftest import ROOT, importable, ran
 from tests.train.conftest import solved
 
 TRAINING = Training(
@@ -31,11 +30,7 @@ def script(code: str, course: Path, **variables: str) -> str:
     importable("torch")
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
     environment |= {"PYTHONPATH": str(course), **variables}
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=course, env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return ran(sys.executable, "-c", code, cwd=course, ends=0, env=environment).stdout
 
 
 def test_the_text_is_that_of_the_lessons_whatever_was_filled_in(tmp_path: Path) -> None:
