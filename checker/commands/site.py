@@ -11,6 +11,7 @@ from checker.commands.problems import as_misuse, writing
 from checker.course.status import Misuse
 from checker.publish import site as pages
 from checker.publish.site import serving
+from checker.publish.site.assets import SiteError
 
 
 @click.command()
@@ -32,7 +33,7 @@ def site(folder: Path, pyodide: str, serve: bool, port: int) -> None:
     To be shown, it is written only if something that it is made of has changed.
     """
     if not (serve and pages.up_to_date(folder)):
-        with as_misuse(pages.SiteError), writing(folder):
+        with as_misuse(SiteError), writing(folder):
             pages.build(folder, beside=pyodide == "beside")
     click.echo(f"{folder}: open it with `make site SERVE=1`, or put it on any web server.")
     if serve:

