@@ -89,7 +89,7 @@ def grade_all(
                 export.FORMS[form](rows, file)
     except (OSError, CrewLost) as problem:
         why = reason(problem) if isinstance(problem, OSError) else str(problem)
-        say(screen, f"Grading has stopped: {_harmless(why)}. Nothing is lost: what is done is kept.")
+        say(screen, f"Grading has stopped: {one_line(why, LONGEST)}. Nothing is lost: what is done is kept.")
         return ExitStatus.FAULT
     screen.print(_summary(rows))
     known = sum(outcome.known for outcome in outcomes)
@@ -101,9 +101,9 @@ def grade_all(
     lost: dict[str, list[str]] = defaultdict(list)
     for outcome in outcomes:
         if outcome.fault:
-            lost[outcome.fault].append(_harmless(outcome.files))
+            lost[outcome.fault].append(one_line(outcome.files, LONGEST))
     for fault, files in lost.items():
-        say(screen, f"No score: {', '.join(files)}: {_harmless(fault)}.")
+        say(screen, f"No score: {', '.join(files)}: {one_line(fault, LONGEST)}.")
     return ExitStatus.FAULT if lost else ExitStatus.ACCEPTED
 
 
@@ -113,7 +113,8 @@ def _left_out(works: Iterable[Work]) -> Iterator[str]:
     for work in works:
         paths[work.puzzle] += work.paths
     for puzzle_id in sorted(paths, key=ladder.place_of):
-        yield f"Left out, because course.toml does not name {puzzle_id}: {_harmless(some_of(paths[puzzle_id]))}."
+        files = one_line(some_of(paths[puzzle_id]), LONGEST)  # whose names are the students' to choose
+        yield f"Left out, because course.toml does not name {puzzle_id}: {files}."
 
 
 def _crew(cluster: str, jobs: int, course: settings.Settings, works: Sequence[Work]) -> AbstractContextManager[Crew]:
@@ -129,11 +130,6 @@ def _crew(cluster: str, jobs: int, course: settings.Settings, works: Sequence[Wo
         ) from error
     handed_in = tuple({work.puzzle: None for work in works})
     return on_cluster(cluster, jobs, replace(course, puzzles=handed_in), works[0].paths[0])
-
-
-def _harmless(text: str) -> str:
-    """On one line and without orders to a terminal: names of files are the students' to choose."""
-    return one_line(text, LONGEST)
 
 
 def _summary(rows: Iterable[Row]) -> Table:

@@ -23,12 +23,14 @@ def name(student: str) -> str:
     return escape(one_line(student))
 
 
+def typed(line: str) -> str:
+    """Return one line of a program, or one that was made from it."""
+    return escape(one_line(line, _COLUMNS))
+
+
 def code(lines: Iterable[tuple[str, bool]], most: int = 400) -> str:
     """(line, whether it is marked) of a program as HTML; what is longer than `most` was not written for a lesson."""
-    shown = []
-    for line, marked in lines:
-        text = escape(one_line(line, _COLUMNS))
-        shown.append(f"<mark>{text}</mark>" if marked else text)
+    shown = [f"<mark>{typed(line)}</mark>" if marked else typed(line) for line, marked in lines]
     more = [f"… and {len(shown) - most} more lines"] if len(shown) > most else []
     return f'<pre tabindex="0">{chr(10).join([*shown[:most], *more])}</pre>\n'
 

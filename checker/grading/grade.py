@@ -92,16 +92,11 @@ def _verdict_on(puzzle_id: str, submission: Submission, course: Settings) -> Ver
     path = record.place(course.records, of)
     verdict = record.load(path)
     if verdict is None:
-        verdict = checked(puzzle_id, _called_alike(puzzle_id, submission), terms_for_grading(course))
+        # Under its puzzle's name: others who hand in the same text get its record, with the name in it.
+        alike = replace(submission, name=f"{ladder.stems()[puzzle_id]}{Path(submission.name).suffix}")
+        verdict = checked(puzzle_id, alike, terms_for_grading(course))
         record.keep(path, of, verdict)
     return record.with_lines(verdict, submission)
-
-
-def _called_alike(puzzle_id: str, submission: Submission) -> Submission:
-    """Return a submission under its puzzle's name: others who hand in the same text get its record, with the name in
-    it.
-    """
-    return replace(submission, name=f"{ladder.stems()[puzzle_id]}{Path(submission.name).suffix}")
 
 
 def checked(puzzle_id: str, submission: Submission, conditions: Conditions) -> Verdict:

@@ -35,7 +35,7 @@ def html(tallies: Iterable[Tally], course: Settings, names: bool) -> str:
 
 def _parts(tallies: Sequence[Tally], course: Settings, names: bool) -> Iterator[str]:
     yield _WORDS
-    yield _contents(tallies)
+    yield table(("", "handed in", "not begun", "all points", "most often not proven"), map(_in_short, tallies))
     for tally in tallies:
         yield f'<h2 id="{tally.puzzle}">{escape(catalog.load(tally.puzzle).heading)}</h2>\n'
         yield paragraph(_handed_in(tally))
@@ -47,10 +47,6 @@ def _parts(tallies: Sequence[Tally], course: Settings, names: bool) -> Iterator[
             yield "<h3>Findings</h3>\n"
             for found, count in tally.findings.most_common(MOST_FINDINGS):
                 yield from _finding(tally, found, count, course)
-
-
-def _contents(tallies: Sequence[Tally]) -> str:
-    return table(("", "handed in", "not begun", "all points", "most often not proven"), map(_in_short, tallies))
 
 
 def _in_short(tally: Tally) -> str:

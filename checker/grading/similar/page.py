@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
 
 from checker import catalog
@@ -45,14 +45,11 @@ def _pair(pair: Pair) -> Iterator[str]:
         "have; the lines in which these stand are marked.</p>\n"
     )
     if pair.others:
-        yield f"<p>One of the two, whatever the names in it, was also handed in by {_names(pair.others)}.</p>\n"
+        others = ", ".join(map(name, pair.others))
+        yield f"<p>One of the two, whatever the names in it, was also handed in by {others}.</p>\n"
     yield f'<div class="pair">\n{_side(pair.left)}{_side(pair.right)}</div>\n'
 
 
 def _side(side: Side) -> str:
     lines = ((line, number in side.marked) for number, line in enumerate(side.lines) if line.strip())
     return f'<div class="side"><b>{name(side.student)}</b>{code(lines)}</div>\n'
-
-
-def _names(students: Iterable[str]) -> str:
-    return ", ".join(map(name, students))

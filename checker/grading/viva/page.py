@@ -6,11 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 
 from checker import catalog
-from checker.course.clean import one_line
-from checker.grading.document import code, document, name
+from checker.grading.document import code, document, name, typed
 from checker.grading.viva.questions import Own, Question
 
-_COLUMNS = 300  # of a line
 _WORDS = """\
 <p>This is your own kernel, which is right. Each question changes one line of it and leaves the others as they are.
 Tick what would fail then, and be ready to say why.</p>
@@ -40,10 +38,11 @@ def _questions(puzzle_id: str, class_: Sequence[Own], asked: Asked) -> Iterator[
     notes = "".join(TRAFFIC.format(title=escape(one.title)) for one in properties if one.traffic)
     for own in class_:
         yield f'<section class="sheet">\n<h1>{name(own.work.student)}</h1>\n<p>{title}</p>\n{_WORDS}{notes}'
-        yield _numbered(own.listing.lines)
+        lines = enumerate(own.listing.lines, start=1)
+        yield code((f"{number:3}  {line}".rstrip(), False) for number, line in lines)
         for number, one in enumerate(asked[own.identity], start=1):
             yield f'<div class="whole">\n<p><b>{number}.</b> If line {one.line} read</p>\n'
-            yield f"<pre>{one.line:3}  {_line(one.after)}</pre>\n"
+            yield f"<pre>{one.line:3}  {typed(one.after)}</pre>\n"
             yield f'<p>which of these would fail?</p>\n<ul class="sandboxes">\n{sandboxes}</ul>\n</div>\n'
         yield "</section>\n"
 
@@ -59,15 +58,6 @@ def _answers(puzzle_id: str, class_: Sequence[Own], asked: Asked) -> Iterator[st
         yield "<tr><th></th><th>Line</th><th>What would fail</th><th>The judge's first finding</th></tr>\n"
         for number, one in enumerate(asked[own.identity], start=1):
             fails = "<br>".join(escape(titles[name]) for name in one.fails)
-            line = f"<pre>{one.line}  {_line(one.after.strip())}</pre>"
-            yield f"<tr><td>{number}</td><td>{line}</td><td>{fails}</td><td>{_line(one.finding)}</td></tr>\n"
+            line = f"<pre>{one.line}  {typed(one.after.strip())}</pre>"
+            yield f"<tr><td>{number}</td><td>{line}</td><td>{fails}</td><td>{typed(one.finding)}</td></tr>\n"
         yield "</table>\n"
-
-
-def _numbered(lines: Sequence[str]) -> str:
-    return code((f"{number:3}  {line}".rstrip(), False) for number, line in enumerate(lines, start=1))
-
-
-def _line(text: str) -> str:
-    """Return one line that a student has typed, or that was made from it."""
-    return escape(one_line(text, _COLUMNS))
