@@ -54,35 +54,33 @@ def main() -> None:
     """Serve one request and exit."""
     request = json.loads(sys.stdin.read())
     choose(request.pop("language", ENGLISH))
-    puzzle = request.pop("puzzle")
-    if puzzle is not None:
-        shown = _one(puzzle, request)
-    elif request["verb"] == "own":
-        shown = _own(request["cells"], request["claims"])
-    else:
-        shown = _all(request["device"])
+    puzzle, puzzle_id = request.pop("puzzle"), None
+    try:
+        if puzzle is not None:
+            puzzle_id = ladder.id_of(puzzle)
+            shown = _served(puzzle_id, **request)
+        elif request["verb"] == "own":
+            shown = _own(request["cells"], request["claims"])
+        else:
+            shown = _all(request["device"])
+    except (Unreadable, Misuse, run.BenchmarkFailed) as problem:
+        shown = _shown(misused(str(problem)))
+    except Exception as error:
+        shown = _shown(fault(puzzle_id, error))
     json.dump(shown, sys.stdout)
 
 
 def _own(cells: list[str], claims: dict[str, Any]) -> dict[str, Any]:
     """Return the report on a function of the cells' own."""
     if strange := claims.keys() - vars(Claims()).keys():
-        return _shown(misused(f"own() knows no {min(strange)}."))
-    try:
-        known: dict[str, Any] = {name: tuple(x) if isinstance(x, list) else x for name, x in claims.items()}
-        return _shown(own(submission_of(cells), Claims(**known), Conditions()).verdict)
-    except Misuse as problem:
-        return _shown(misused(str(problem)))
-    except Exception as error:
-        return _shown(fault(None, error))
+        raise Misuse(f"own() knows no {min(strange)}.")
+    known: dict[str, Any] = {name: tuple(x) if isinstance(x, list) else x for name, x in claims.items()}
+    return _shown(own(submission_of(cells), Claims(**known), Conditions()).verdict)
 
 
 def _all(device: str) -> dict[str, Any]:
     """Return one line for each puzzle."""
-    try:
-        verdicts, left_out = all_checked(Conditions(device=device), in_notebook=True)
-    except Misuse as problem:
-        return _shown(misused(str(problem)))
+    verdicts, left_out = all_checked(Conditions(device=device), in_notebook=True)
     closing = 'check("ID") in a puzzle\'s own notebook tells more.'
     below = "\n".join(said(one) for one in (left_out, closing) if one)
     page = f"<div>{overview(verdicts)}{escape(below)}</div>"
@@ -93,18 +91,8 @@ def _all(device: str) -> dict[str, Any]:
     }
 
 
-def _one(puzzle: int | str, request: dict[str, Any]) -> dict[str, Any]:
-    """Return what was asked about a puzzle."""
-    try:
-        puzzle_id = ladder.id_of(puzzle)
-        return _served(puzzle_id, **request)
-    except (Unreadable, Misuse, run.BenchmarkFailed) as problem:
-        return _shown(misused(str(problem)))
-    except Exception as error:
-        return _shown(fault(puzzle_id, error))
-
-
 def _served(puzzle_id: str, verb: str, cells: list[str], place: str | None, **options: Any) -> dict[str, Any]:
+    """Return what was asked about a puzzle."""
     if verb == "predict":
         return {"text": "\n\n".join(_predicted(puzzle_id, cells, place, **options))}
     if verb == "step":
