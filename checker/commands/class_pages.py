@@ -12,10 +12,10 @@ from typing import NoReturn
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from checker.commands.arguments import PATH, of_course, of_puzzle
 from checker.commands.problems import as_misuse, writing
+from checker.commands.progress import progress
 from checker.course import ladder
 from checker.course.clean import one_line
 from checker.course.saving import replace_whole, replacing
@@ -87,14 +87,13 @@ def _of_class(course: Settings, names: bool, file: Path) -> None:
 def _seen(works: Sequence[Work], folder: Path) -> list[Seen]:
     """Return what is known of each, read on all cores. Raises KeyProblem."""
     every = [Seen()] * len(works)
-    with Progress(transient=True) as bar, local(renewed=len(works)) as crew:  # who only reads gathers little
-        task = bar.add_task("reading", total=len(works))
-        for number, answer in crew.run(seen, [(work, folder) for work in works]):
+    with progress(console()) as tell, local(renewed=len(works)) as crew:  # who only reads gathers little
+        for done, (number, answer) in enumerate(crew.run(seen, [(work, folder) for work in works]), start=1):
             if isinstance(answer, KeyProblem | SettingsError):
                 raise answer
             lost = "the process that read it ended" if isinstance(answer, WorkerLost) else str(answer)
             every[number] = answer if isinstance(answer, Seen) else Seen(problem=lost)
-            bar.advance(task)
+            tell("reading", done, len(works))
     return every
 
 
@@ -178,15 +177,14 @@ def _asked(
         screen, f"{len(class_)} accepted, {len(distinct)} different kernels; at most {MOST} changes of each are judged."
     )
     asked: dict[str, tuple[Question, ...]] = {}
-    columns = (TextColumn("judging"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with local(jobs) as crew, Progress(*columns, console=screen, transient=True) as bar:
-        task = bar.add_task("judging", total=len(distinct))
-        for number, answer in crew.run(questions, [(one, course.folder) for one in distinct]):
+    with local(jobs) as crew, progress(screen) as tell:
+        answers = crew.run(questions, [(one, course.folder) for one in distinct])
+        for done, (number, answer) in enumerate(answers, start=1):
             if isinstance(answer, _FOR_ALL):
                 raise answer
             if not isinstance(answer, Exception):
                 asked[distinct[number].identity] = answer
-            bar.advance(task)
+            tell("judging", done, len(distinct))
     return asked, [one for one in class_ if one.identity not in asked]
 
 

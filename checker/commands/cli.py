@@ -174,7 +174,7 @@ def main() -> NoReturn:
             traceback.print_exception(error)
         with contextlib.suppress(Exception):
             click.echo(f"The report could not be made: {type(error).__name__}: {error}", err=True)
-        _leave(ExitStatus.FAULT)
+        os._exit(ExitStatus.FAULT)  # without flushing what cannot be written
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # what is left is Python's own end
 
@@ -192,11 +192,6 @@ def _say(sentence: str) -> None:
     from checker.report.screen import echo
 
     echo(sentence, err=True)
-
-
-def _leave(status: ExitStatus) -> NoReturn:
-    """Exit without flushing what cannot be written."""
-    os._exit(status)
 
 
 def _asked_json(arguments: list[str]) -> str | None:

@@ -9,10 +9,8 @@ from pathlib import Path
 import click
 
 from checker.commands.arguments import PATH, of_course
-from checker.commands.problems import as_misuse
+from checker.commands.problems import as_misuse, writing
 from checker.course import ladder
-from checker.course.saving import reason
-from checker.course.status import Misuse
 from checker.grading import settings
 from checker.grading.key import KeyProblem
 from checker.nbgrader.assignment import NoAssignment
@@ -30,10 +28,8 @@ def course(folder: Path, id: str | None, exchange: str | None) -> None:
 
     Submissions, gradebook, key, course.toml and own_config.py are never overwritten.
     """
-    try:
+    with writing("The course"):
         found, made = make(folder, id or "", exchange or "")
-    except OSError as error:
-        raise Misuse(f"The course could not be written: {reason(error)}.") from error
     for path in made.written:
         click.echo(f"  {os.path.relpath(path)}")
     for remark in made.remarks:
@@ -57,13 +53,11 @@ def gradescope(puzzle: str | None, folder: Path, file: Path) -> None:
 
     It grades as `grade` does, with the key and the points of the course, so keep it secret.
     """
-    try:
+    with writing(file):
         named = () if puzzle is None else settings.ids_of([puzzle])
         found = settings.read(folder.absolute())
         puzzles = named or found.puzzles
         names = write(file, found, puzzles)
-    except OSError as error:
-        raise Misuse(f"{file} could not be written: {reason(error)}.") from error
     points = sum(found.possible(puzzle_id) for puzzle_id in puzzles)
     click.echo(f"{file}: {len(names)} files, {points} points. It holds the course's key: keep it secret.")
     if not found.caged:

@@ -35,7 +35,8 @@ def init(folder: Path) -> None:
     if foreign:
         raise Misuse(f"{folder} already contains other files. Choose a new or empty folder.")
     files = (path for path in places.SHIPPED.rglob("*") if path.is_file() and path.suffix != ".pyc")  # pip makes some
-    ours = f"# Which Python make uses here. `flash-puzzles init` writes it.\nVENV ?= {_for_make(sys.prefix)}\n"
+    environment = sys.prefix.replace("$", "$$").replace("#", "\\#")  # as a makefile has a path
+    ours = f"# Which Python make uses here. `flash-puzzles init` writes it.\nVENV ?= {environment}\n"
     shipped = {Path(OURS): ours.encode()}  # first what marks our folder
     shipped |= {path.relative_to(places.SHIPPED): path.read_bytes() for path in files}
     new, kept, replaced, renamed = 0, 0, [], []
@@ -70,11 +71,6 @@ def init(folder: Path) -> None:
     echo(f"{folder}: {new} file{'s' * (new != 1)} added.{there}")
     there = shlex.quote(f"./{folder}" if str(folder).startswith("-") else str(folder))
     echo(f"Go on with:\n  cd {clean(there)}\n  flash-puzzles check w1")
-
-
-def _for_make(path: str) -> str:
-    """Return a path as a makefile has it."""
-    return path.replace("$", "$$").replace("#", "\\#")
 
 
 def _is_foreign(path: Path) -> bool:

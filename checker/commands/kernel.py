@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
@@ -23,14 +24,13 @@ from checker.commands.problems import as_misuse
 from checker.compiled.listing import STAGES
 from checker.course import targets
 from checker.course.places import shown, spoken_script
-from checker.course.puzzle import Puzzle
 from checker.course.status import ExitStatus, Misuse
 from checker.learner.practice import outcome_of
 from checker.report.screen import Prose, console, echo, say
 from checker.report.translated import said
 from checker.report.words import typed
 from checker.submission.definitions import newest
-from checker.submission.read import Submission, Unreadable
+from checker.submission.read import Unreadable
 
 
 @click.command()
@@ -49,19 +49,18 @@ def bench(puzzle: str, file: Path | None, every: bool, predict: bool, into: Path
 
     screen = console()
     try:
-        if redraw is not None:
-            result = run.reread(redraw)
-        else:
-            outcome = outcome_of(puzzle, file, Conditions(targets=()))
-            if not outcome.verdict.accepted:
-                end(outcome.verdict, "Nothing was timed: the kernel has to be right first.")
-            with console(stderr=True).status("checking") as status:
-                result = run.result_of(outcome, run.Extent(every), status.update, only_predict=predict)
+        with _seeing_help("bench"):
+            if redraw is not None:
+                result = run.reread(redraw)
+            else:
+                outcome = outcome_of(puzzle, file, Conditions(targets=()))
+                if not outcome.verdict.accepted:
+                    end(outcome.verdict, "Nothing was timed: the kernel has to be right first.")
+                with console(stderr=True).status("checking") as status:
+                    result = run.result_of(outcome, run.Extent(every), status.update, only_predict=predict)
         screen.print(table.report(result))
         can_draw()
         written = run.save(result, into)
-    except Misuse as misuse:
-        _see_help(misuse, "bench")
     except (run.BenchmarkFailed, OSError) as failure:
         echo(str(failure), err=True)
         sys.exit(ExitStatus.FAULT)
@@ -91,7 +90,7 @@ def compiled(
     from checker.compiled import command
 
     about = catalog.load(puzzle)
-    path = file or _own(puzzle)
+    path = file or Path(shown(spoken_script(puzzle)))
     try:
         submission = newest(path, about.kernels)
     except Unreadable:
@@ -100,8 +99,8 @@ def compiled(
         if stage:
             found = command.listed(about, submission, targets_, size, launch, stage)
         else:
-            with console(stderr=True).status("compiling"):
-                older = None if before is None else _older(before, about)
+            with console(stderr=True).status("compiling"), as_misuse(Unreadable):
+                older = None if before is None else newest(before, about.kernels)
                 found = command.shown(about, submission, older, targets_, size, launch)
     if found is None:  # a check says why
         end(outcome_of(puzzle, path, Conditions(targets=())).verdict)
@@ -109,12 +108,6 @@ def compiled(
     for part in found.parts:
         screen.print(part, soft_wrap=bool(stage))
     sys.exit(ExitStatus.ACCEPTED if found.compiles else ExitStatus.REFUSED)
-
-
-@as_misuse(Unreadable)
-def _older(path: Path, puzzle: Puzzle) -> Submission:
-    """Return the version to compare with."""
-    return newest(path, puzzle.kernels)
 
 
 @click.command()
@@ -131,19 +124,16 @@ def trace(puzzle: str, file: Path | None, into: Path) -> NoReturn:
     from checker.trace.run import traced
 
     screen = console()
-    try:
+    with _seeing_help("trace"):
         outcome = outcome_of(puzzle, file, Conditions(targets=()), believing=True)
         verdict, seen = outcome.verdict, traced(outcome)
-    except Misuse as misuse:
-        _see_help(misuse, "trace")
     if seen.empty:
         end(verdict, "Nothing was drawn: no launch got far enough to show anything." if verdict.runs else "")
     show_indented(screen, words.summary(seen, file))
     try:
         written = chart.save(seen, into)
     except OSError as error:
-        echo(f"The picture could not be written to {into}: {error.strerror}.", err=True)
-        sys.exit(ExitStatus.MISUSED)
+        raise Misuse(f"The picture could not be written to {into}: {error.strerror}.") from error
     screen.print()
     screen.print("Written: " + ", ".join(map(os.path.relpath, written)))
     sys.exit(verdict.exit_status)
@@ -164,11 +154,9 @@ def step(puzzle: str, file: Path | None, program: int | None, size: str, into: P
     from checker.trace import page, stepped
 
     screen = console()
-    try:
+    with _seeing_help("step"):
         outcome = outcome_of(puzzle, file, Conditions(targets=()), believing=True)
         data = stepped.data_of(outcome, stepped.Asked(program, size))
-    except Misuse as misuse:
-        _see_help(misuse, "step")
     if data is None:
         end(outcome.verdict)
     path = into / f"{catalog.load(puzzle).stem}.html"
@@ -176,8 +164,7 @@ def step(puzzle: str, file: Path | None, program: int | None, size: str, into: P
         into.mkdir(parents=True, exist_ok=True)
         path.write_text(page.page(data), encoding="utf-8")
     except OSError as error:
-        echo(f"The page could not be written to {into}: {error.strerror}.", err=True)
-        sys.exit(ExitStatus.MISUSED)
+        raise Misuse(f"The page could not be written to {into}: {error.strerror}.") from error
     show_indented(screen, stepped.summary(data))
     screen.print()
     screen.print(f"Written: {os.path.relpath(path)}. Open it in a browser.", soft_wrap=True)
@@ -191,11 +178,10 @@ def show_indented(screen: Console, lines: Iterable[str]) -> None:
         screen.print(Padding(Prose(said(text)), (0, 0, 0, len(line) - len(text)), expand=False) if text else "")
 
 
-def _own(puzzle_id: str) -> Path:
-    """Return the learner's own file, as it can be typed here."""
-    return Path(shown(spoken_script(puzzle_id)))
-
-
-def _see_help(misuse: Misuse, verb: str) -> NoReturn:
-    echo(f"{misuse} See python -m checker {verb} --help.", err=True)
-    sys.exit(ExitStatus.MISUSED)
+@contextmanager
+def _seeing_help(verb: str) -> Iterator[None]:
+    """Add to what Misuse of a block says where there is help."""
+    try:
+        yield
+    except Misuse as misuse:
+        raise Misuse(f"{misuse} See python -m checker {verb} --help.") from misuse

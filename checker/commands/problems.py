@@ -20,9 +20,9 @@ def as_misuse(*problems: type[Exception]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def writing(file: Path) -> Iterator[None]:
-    """Raise Misuse if a block cannot write this file."""
+def writing(what: Path | str) -> Iterator[None]:
+    """Raise Misuse if a block cannot write this file, or what is named."""
     try:
         yield
     except OSError as error:
-        raise Misuse(f"{file} could not be written: {error.strerror}.") from error
+        raise Misuse(f"{what} could not be written: {reason(error)}.") from error
