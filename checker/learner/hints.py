@@ -44,13 +44,12 @@ def hints_of(puzzle_id: str, root: Path = places.ROOT) -> tuple[Hint, ...]:
         return ()
 
 
-def next_hint(puzzle_id: str, root: Path = places.ROOT) -> Shown:
+def next_hint(puzzle_id: str) -> Shown:
     """Return one hint more than were seen so far, and remember that; none if there are no more."""
-    every = hints_of(puzzle_id, root)
-    before = opened(root)
+    every, before = hints_of(puzzle_id), opened()
     seen = before.progress.of(puzzle_id).hints
     if seen >= len(every):
-        return _shown(puzzle_id, (), before, every, root)
+        return _shown(puzzle_id, (), before, every)
 
     def one_more(was: Entry) -> Entry:
         nonlocal seen
@@ -58,22 +57,21 @@ def next_hint(puzzle_id: str, root: Path = places.ROOT) -> Shown:
         return replace(was, hints=min(seen + 1, len(every)))
 
     try:
-        after, counted = noted(puzzle_id, one_more, root), True
+        after, counted = noted(puzzle_id, one_more), True
     except OSError as error:
         sentence = (
             f"progress.txt cannot be written ({error.strerror}), so this hint is not counted. All hints end the lesson."
         )
         after, counted = Opened(before.progress, sentence), False
     remark = " ".join(filter(None, (before.remark, after.remark)))
-    return replace(
-        _shown(puzzle_id, every[seen : seen + 1], replace(after, remark=remark), every, root), counted=counted
-    )
+    shown = _shown(puzzle_id, every[seen : seen + 1], replace(after, remark=remark), every)
+    return replace(shown, counted=counted)
 
 
-def seen_hints(puzzle_id: str, root: Path = places.ROOT) -> Shown:
+def seen_hints(puzzle_id: str) -> Shown:
     """Return the hints that were seen so far."""
-    found, every = opened(root), hints_of(puzzle_id, root)
-    return _shown(puzzle_id, every[: found.progress.of(puzzle_id).hints], found, every, root)
+    found, every = opened(), hints_of(puzzle_id)
+    return _shown(puzzle_id, every[: found.progress.of(puzzle_id).hints], found, every)
 
 
 def closing(shown: Shown, next_one: str, again: str, comments: str, solution: str) -> list[tuple[str, str]]:
@@ -104,7 +102,7 @@ def plain(text: str) -> str:
     return "\n".join(re.sub(r"\$([^$]*)\$", lambda m: m[1].replace(r"\infty", "∞"), p) for p in paragraphs)
 
 
-def _shown(puzzle_id: str, hints: tuple[Hint, ...], found: Opened, every: tuple[Hint, ...], root: Path) -> Shown:
+def _shown(puzzle_id: str, hints: tuple[Hint, ...], found: Opened, every: tuple[Hint, ...]) -> Shown:
     entry = found.progress.of(puzzle_id)
-    there = places.solution(puzzle_id, root).exists()
+    there = places.solution(puzzle_id).exists()
     return Shown(puzzle_id, hints, min(entry.hints, len(every)), len(every), entry.solved, found.remark, there)

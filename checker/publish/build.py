@@ -53,19 +53,15 @@ def page_text(page: str, root: Path = ROOT, language: str = ENGLISH) -> str:
         path = places.script(rung.id, root, language if language in languages(rung.id, root) else ENGLISH)
         return path.relative_to(root).as_posix() if language == ENGLISH else f"../{path.relative_to(root).as_posix()}"
 
-    def table() -> str:
-        with speaking(language):
-            return puzzle_table(place, "`make progress` says what comes next.")
-
-    def browser() -> str:
-        with speaking(language):
-            return in_a_browser(hosted.SITE)
-
-    parts: dict[str, Callable[[], str]] = {"puzzles": table, "browser": browser}
+    parts: dict[str, Callable[[], str]] = {
+        "puzzles": partial(puzzle_table, place, "`make progress` says what comes next."),
+        "browser": partial(in_a_browser, hosted.SITE),
+    }
     parts |= {name: partial(example_report, root / path) for name, path in EXAMPLES.items() if (root / path).exists()}
     for name, made in parts.items():
         pattern = re.compile(rf"(<!-- {name} -->\n).*(<!-- /{name} -->)", re.DOTALL)
-        page = pattern.sub(lambda match, made=made: match[1] + made() + match[2], page)  # type: ignore[misc]
+        with speaking(language):
+            page = pattern.sub(lambda match, made=made: match[1] + made() + match[2], page)  # type: ignore[misc]
     return page
 
 

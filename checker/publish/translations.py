@@ -99,9 +99,9 @@ def _sentences(file: Path) -> Iterator[Text]:
         yield Text(file, mark(english), english, other, english)
 
 
-def banned(language: str, root: Path = ROOT) -> list[str]:
+def banned(language: str) -> list[str]:
     """Return what the glossary of a language does not allow."""
-    glossary = (root / "docs" / f"glossary.{language}.md").read_text(encoding="utf-8")
+    glossary = (ROOT / "docs" / f"glossary.{language}.md").read_text(encoding="utf-8")
     cells = (cell for row in _TERM.findall(glossary)[2:] for cell in row.split("、"))
     return [word.strip() for word in cells if word.strip()]
 

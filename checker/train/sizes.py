@@ -51,9 +51,9 @@ _FENCED = re.compile(r"```.*?```\n*", re.DOTALL)
 SIZES = {size.device: size for size in (CPU, GPU)}
 
 
-def text_for(device: str, root: Path = places.ROOT) -> str:
+def text_for(device: str) -> str:
     """Return what the model learns from: the lessons on a CPU, Shakespeare's plays on a GPU."""
-    return lessons(root) if device == "cpu" else Path(__file__).with_name("shakespeare.txt").read_text(encoding="utf-8")
+    return lessons() if device == "cpu" else Path(__file__).with_name("shakespeare.txt").read_text(encoding="utf-8")
 
 
 def lessons(root: Path = places.ROOT) -> str:
