@@ -96,7 +96,7 @@ def peak_memory(command: list[str]) -> dict[str, float]:
     peak = {"PSS": 0.0, "RSS": 0.0}
     while child.poll() is None:
         total = dict.fromkeys(peak, 0.0)
-        for pid in [child.pid, *_descendants(child.pid)]:
+        for pid in [child.pid, *page.below(child.pid)]:
             try:
                 lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
             except OSError:
@@ -108,14 +108,6 @@ def peak_memory(command: list[str]) -> dict[str, float]:
         peak = {name: max(peak[name], total[name]) for name in peak}
         time.sleep(0.003)
     return peak
-
-
-def _descendants(pid: int) -> list[int]:
-    try:
-        children = [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    except OSError:
-        return []
-    return children + [below for child in children for below in _descendants(child)]
 
 
 def fresh_clone() -> dict[str, float]:
@@ -150,12 +142,7 @@ def measured(lines: dict[str, list[str]], runs: int, fresh: bool) -> dict[str, A
         **where,
         "runs": runs,
         "commands": {
-            name: {
-                "median": statistics.median(values),
-                "min": min(values),
-                "max": max(values),
-                "ratio": statistics.median(values) / yardstick,
-            }
+            name: page.spread(values) | {"ratio": statistics.median(values) / yardstick}
             for name, values in times.items()
         },
         "memory_MB": {name: peak_memory(line) for name, line in lines.items()},

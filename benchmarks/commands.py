@@ -14,7 +14,6 @@ import os
 import select
 import shutil
 import signal
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -206,15 +205,10 @@ def measure(runs: int, fresh: bool) -> dict[str, Any]:
         "load_after": round(os.getloadavg()[0], 1),
         "runs": runs,
         "cold_runs": COLD_RUNS,
-        "commands": {name: {"cold": spread(cold[name]), "warm": spread(warm[name])} for name in warm},
+        "commands": {name: {"cold": page.spread(cold[name]), "warm": page.spread(warm[name])} for name in warm},
         "layers": installed,
         "sizes": size,
     }
-
-
-def spread(values: list[float]) -> dict[str, float]:
-    """Median and extremes."""
-    return {"median": statistics.median(values), "min": min(values), "max": max(values)}
 
 
 def markdown(figures: Mapping[str, Any]) -> str:

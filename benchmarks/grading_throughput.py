@@ -27,13 +27,14 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import nbformat
 
 from benchmarks.made_up_class import PUZZLES, STEMS, hand_in, submissions, with_own_name
-from benchmarks.page import RESULTS, show
+from benchmarks.page import RESULTS, below, children, show
 from benchmarks.setting import ROOT, in_words, setting
 from checker.course.status import ExitStatus
 from checker.nbgrader.assignment import source_notebook
@@ -82,6 +83,14 @@ def notebook(student: int, *, stock: bool) -> str:
     return nbformat.writes(made)
 
 
+def hand_in_notebooks(course: Path, *, stock: bool) -> None:
+    """Write the submissions of all students to where nbgrader collects them."""
+    for student in range(NOTEBOOKS):
+        place = course / "submitted" / f"student{student:02}" / STEMS["p1"]
+        place.mkdir(parents=True)
+        (place / f"{STEMS['p1']}.ipynb").write_text(notebook(student, stock=stock))
+
+
 def of_nbgrader_as_it_is(folder: Path) -> float:
     """Seconds for `autograde` of NOTEBOOKS."""
     (folder / "nbgrader_config.py").write_text("c = get_config()\nc.CourseDirectory.course_id = 'stock'\n")
@@ -89,10 +98,7 @@ def of_nbgrader_as_it_is(folder: Path) -> float:
     source.mkdir(parents=True)
     (source / f"{STEMS['p1']}.ipynb").write_text(notebook(-1, stock=True))
     command(folder, "nbgrader", "generate_assignment", STEMS["p1"])
-    for student in range(NOTEBOOKS):
-        place = folder / "submitted" / f"student{student:02}" / STEMS["p1"]
-        place.mkdir(parents=True)
-        (place / f"{STEMS['p1']}.ipynb").write_text(notebook(student, stock=True))
+    hand_in_notebooks(folder, stock=True)
     took = command(folder, "nbgrader", "autograde", STEMS["p1"], TRITON_INTERPRET="1")
     command(folder, "nbgrader", "export", "--to=grades.csv")
     with (folder / "grades.csv").open() as file:
@@ -107,10 +113,7 @@ def of_ours(folder: Path) -> dict[str, float]:
     checker(folder, "course", "course")
     course = folder / "course"
     command(course, "nbgrader", "generate_assignment", STEMS["p1"], XDG_CONFIG_HOME=str(folder / "config"))
-    for student in range(NOTEBOOKS):
-        place = course / "submitted" / f"student{student:02}" / STEMS["p1"]
-        place.mkdir(parents=True)
-        (place / f"{STEMS['p1']}.ipynb").write_text(notebook(student, stock=False))
+    hand_in_notebooks(course, stock=False)
     took = {"grade": checker(folder, "grade", "--csv", "grades.csv")}
     assert_scores(folder, NOTEBOOKS, accepted=NOTEBOOKS)
     if (judged := records(course)) != NOTEBOOKS:
@@ -195,7 +198,7 @@ def under_fire(folder: Path, count: int) -> dict[str, Any]:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 grading.wait(KILL_SECONDS)
                 break
-            if workers := [pid for pid in _children(grading.pid) if "spawn_main" in _command_line(pid)]:
+            if workers := [pid for pid in children(grading.pid) if "spawn_main" in _command_line(pid)]:
                 os.kill(workers[kills % len(workers)], signal.SIGKILL)
                 kills += 1
         if grading.wait() != 0:
@@ -231,24 +234,13 @@ class _Memory:
 
     def _sample(self) -> None:
         while not self.over.wait(1.0):
-            self.samples.append(sum(_pss(pid) for pid in _below(os.getpid())) / 1024)
+            self.samples.append(sum(_pss(pid) for pid in below(os.getpid())) / 1024)
 
     def quarters(self) -> list[float]:
         """The median of each quarter of the run."""
         quarter = max(1, len(self.samples) // 4)
         parts = [self.samples[n * quarter : (n + 1) * quarter] for n in range(4)]
         return [round(statistics.median(part)) for part in parts if part]
-
-
-def _children(pid: int) -> list[int]:
-    try:
-        return [int(word) for path in Path(f"/proc/{pid}/task").glob("*/children") for word in path.read_text().split()]
-    except OSError:  # it ended meanwhile
-        return []
-
-
-def _below(pid: int) -> list[int]:
-    return [one for child in _children(pid) for one in (child, *_below(child))]
 
 
 def _command_line(pid: int) -> str:
@@ -271,33 +263,30 @@ def measure(runs: int, classes: list[int]) -> dict[str, Any]:
     figures: dict[str, Any] = {"setting": setting(("triton", "nbgrader", "torch")), "runs": runs}
     turns: dict[str, list[float]] = {"stock": [], "grade": [], "autograde": [], "right": [], "half": []}
     for _ in range(runs):
-        with _Folder() as folder:
+        with _folder() as folder:
             turns["stock"].append(of_nbgrader_as_it_is(folder))
-        with _Folder() as folder:
+        with _folder() as folder:
             for name, seconds in of_ours(folder).items():
                 turns[name].append(seconds)
         for kind in ("right", "half"):
-            with _Folder() as folder:
+            with _folder() as folder:
                 turns[kind].append(own(folder, kind))
         print(turns, file=sys.stderr, flush=True)  # all of it takes an hour, and may end before that
     figures["turns"] = turns
-    with _Folder() as folder:
+    with _folder() as folder:
         figures["under fire"] = under_fire(folder, FIRE)
     figures["classes"] = []
     for count in classes:
-        with _Folder() as folder:
+        with _folder() as folder:
             figures["classes"].append(class_of(folder, count))
         print(figures["classes"][-1], file=sys.stderr, flush=True)
     return figures
 
 
-class _Folder:
-    def __enter__(self) -> Path:
-        self.path = Path(tempfile.mkdtemp(prefix="grading-throughput-"))
-        return self.path
-
-    def __exit__(self, *_: object) -> None:
-        shutil.rmtree(self.path)
+@contextlib.contextmanager
+def _folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="grading-throughput-") as folder:
+        yield Path(folder)
 
 
 def markdown(figures: dict[str, Any]) -> str:
@@ -357,7 +346,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.report:
         figures = json.loads((RESULTS / "grading_throughput.json").read_text())
-        with _Folder() as folder:
+        with _folder() as folder:
             seconds = reports(folder, options.report)
         figures["report"] = {"setting": setting(("triton",)), "seconds": seconds}
     else:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import statistics
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from benchmarks.setting import ROOT
@@ -23,6 +25,24 @@ def main(
     options = parser.parse_args()
     figures = measure(options.runs, options.fresh)
     show(name, figures, markdown(figures), options.write)
+
+
+def spread(values: list[float]) -> dict[str, float]:
+    """Median and extremes."""
+    return {"median": statistics.median(values), "min": min(values), "max": max(values)}
+
+
+def children(pid: int) -> list[int]:
+    """The processes that a process has started; none if it has ended meanwhile."""
+    try:
+        return [int(word) for path in Path(f"/proc/{pid}/task").glob("*/children") for word in path.read_text().split()]
+    except OSError:
+        return []
+
+
+def below(pid: int) -> list[int]:
+    """All processes below a process."""
+    return [one for child in children(pid) for one in (child, *below(child))]
 
 
 def show(name: str, figures: Any, page: str, write: bool) -> None:
