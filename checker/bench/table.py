@@ -30,8 +30,8 @@ BESIDES: dict[Work, list[str]] = {
 NOTHING_MEASURED = (
     "There is no GPU here, so nothing was timed. This is a prediction: the least time that the memory traffic counted "
     "on the interpreter and the operations of the algorithm take on a GPU that does nothing but that. Of two times the "
-    "first is for every byte moved once, which large caches come close to, and the second for all that the programs load "
-    "and store; one time stands for both. Real kernels take longer."
+    "first is for every byte moved once, which large caches come close to, and the second for all that the programs "
+    "load and store; one time stands for both. Real kernels take longer."
 )
 
 

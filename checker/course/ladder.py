@@ -228,8 +228,8 @@ def following(id: str) -> list[str]:
 def id_of(said: object) -> str:
     """Return the puzzle that is meant by a word of the command line, or by what was given in a notebook.
 
-    A bare number is one of the seven: 4 is p4. A file's name without its ending will do, and what Tab makes of its path.
-    Raises Misuse if there is no such puzzle.
+    A bare number is one of the seven: 4 is p4. A file's name without its ending will do, and its path as Tab completes
+    it. Raises Misuse if there is no such puzzle.
     """
     word = re.sub(r"^(\./)?puzzles/(.+)\.py$", r"\2", str(said).lower())
     for id in (word, f"p{word}", ids().get(without_number(word))):

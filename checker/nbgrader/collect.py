@@ -102,7 +102,7 @@ class CollectAllowed(ExchangeCollect):
         try:
             points, sure = judged(puzzle_id, chosen_in(folder, puzzle_id, assignment), course)[1].earned, True
         except _NOT_JUDGED:
-            points, sure = float(course.possible(puzzle_id)) if newest else -1.0, False
+            points, sure = course.possible(puzzle_id) if newest else -1, False
         late = 0.0 if self.duedate is None else (record["timestamp"] - self.duedate).total_seconds()
         return points - course.penalty(assignment, record["username"], points, late, self.duedate), sure
 

@@ -21,8 +21,9 @@ MOST_FINDINGS = 10
 _LINES = 120  # of an example
 
 _WORDS = """\
-<p>What the judge found in the attempt of each student that counts. Shares are of those who have begun and were judged. A kernel counts
-once for each finding that it has. The kernels shown are examples: comments are left out, and nobody is named.</p>
+<p>What the judge found in the attempt of each student that counts. Shares are of those who have begun and were judged.
+A kernel counts once for each finding that it has. The kernels shown are examples: comments are left out, and nobody is
+named.</p>
 """
 
 
