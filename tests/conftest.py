@@ -296,10 +296,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     yield  # others choose too, by -k
     if SLICE in config.stash:
         of_site = ["built_site" in getattr(item, "fixturenames", ()) for item in items]
-        if sum(of_site) < FOR_A_SITE:
+        left, (number, _) = "", config.stash[SLICE]
+        if 0 < sum(of_site) < FOR_A_SITE and not all(of_site):
             _leave_out(config, items, of_site)
-        number, _ = config.stash[SLICE]
-        told = f"tests: {len(items)} of {len(every)}, slice {number} (again: SLICE={number}; all: make test-all)"
+            left = f", without {sum(of_site)} of the site"
+        told = f"tests: {len(items)} of {len(every)}{left}, slice {number} (again: SLICE={number}; all: make test-all)"
         for item in items[:1]:  # each process has the same first test, and one of them runs it
             item.user_properties.append((TOLD, told))
 

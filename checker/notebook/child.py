@@ -66,6 +66,8 @@ def main() -> None:
     except (Unreadable, Misuse, run.BenchmarkFailed) as problem:
         shown = _shown(misused(str(problem)))
     except Exception as error:
+        if puzzle is None and request["verb"] != "own":
+            raise  # of all puzzles: the cell says what to type
         shown = _shown(fault(puzzle_id, error))
     json.dump(shown, sys.stdout)
 

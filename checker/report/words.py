@@ -208,13 +208,11 @@ def besides(verdict: Verdict) -> Iterator[str]:
     """Yield what a short report leaves out: other findings, and how many properties fail."""
     if more := more_than(verdict, 1):
         yield more
-    if failed := [one.title for one in verdict.properties if not one.passed]:
-        count = len(verdict.properties)
-        yield said(
-            f"1 of {count} properties fails: {failed[0]}"
-            if len(failed) == 1
-            else f"{len(failed)} of {count} properties fail"
-        )
+    failed, count = [one.title for one in verdict.properties if not one.passed], len(verdict.properties)
+    if len(failed) == 1:
+        yield said(f"1 of {count} properties fails: {failed[0]}")
+    elif failed:
+        yield said(f"{len(failed)} of {count} properties fail")
 
 
 def shows_traffic(verdict: Verdict) -> bool:

@@ -71,8 +71,7 @@ class Possible:
             return points
         several = self.points.several[points]
         among = next(some for some in (points[several & self.repeated[points]], points[several], points) if len(some))
-        kept: Ints = np.r_[points[:KEPT], self.random.choice(among, KEPT)]
-        return kept
+        return np.asarray(np.r_[points[:KEPT], self.random.choice(among, KEPT)])
 
     def _run(self, body: Sequence[ast.stmt], env: dict[str, Any]) -> Any:
         """Do statements; `env` is changed. The first result that is returned."""
