@@ -24,7 +24,7 @@ from tests.mutation.oracle import Oracle
 
 ROOT = Path(__file__).parents[2]
 EXCUSES = Path(__file__).with_name("survivors.json")
-SLICES = 50  # each takes a minute and a half on sixteen cores
+SLICES = 50  # each takes about half a minute on sixteen cores
 
 
 @dataclass(frozen=True)
