@@ -11,7 +11,7 @@ import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
-from checker.course.puzzle import Kernel
+from checker.course.kernel import Kernel
 
 if sys.version_info >= (3, 11):
     import tomllib

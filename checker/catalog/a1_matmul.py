@@ -11,7 +11,8 @@ from checker.catalog.matmul.reference import WHY_BLOCKS, budget, by_hand, expect
 from checker.catalog.matmul.tiles import ADDRESSING
 from checker.catalog.matmul.timing import products_timed
 from checker.course.case import Case
-from checker.course.puzzle import Draw, Property, Puzzle, Tuning, kernel_of
+from checker.course.kernel import kernel_of
+from checker.course.puzzle import Draw, Property, Puzzle, Tuning
 from checker.course.question import Question, multiply_adds, reads
 
 KERNEL = kernel_of(

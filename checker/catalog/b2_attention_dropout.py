@@ -38,8 +38,9 @@ from checker.catalog.attention.values import (
     with_large_v,
 )
 from checker.course.case import Case
+from checker.course.kernel import Kernel
 from checker.course.misconception import without
-from checker.course.puzzle import Budget, Draw, Expected, Kernel, Property, Timed, Tuning, Work
+from checker.course.puzzle import Budget, Draw, Expected, Property, Timed, Tuning, Work
 from checker.course.question import Question, products, reads
 
 FORWARD = tiled_kernel("attention_dropout_kernel", "q k v o lse", sizes="n_q n_k scale p seed")

@@ -14,7 +14,8 @@ from checker.catalog.attention.space import spaces
 from checker.catalog.attention.values import Inputs
 from checker.catalog.numbers import BF16
 from checker.course.case import Case
-from checker.course.puzzle import Draw, Kernel, Property, Puzzle
+from checker.course.kernel import Kernel
+from checker.course.puzzle import Draw, Property, Puzzle
 from checker.course.question import Question, launched, launches
 
 PROPERTIES = (

@@ -17,7 +17,8 @@ from checker.catalog.softmax.timing import rows_timed
 from checker.catalog.softmax.whole_row_mistakes import WHOLE_ROW
 from checker.catalog.softmax.whole_rows import block_of, mostly_padding, of_every_length, whole_row
 from checker.course.case import Array, Case
-from checker.course.puzzle import Draw, Property, Timed, Tuning, kernel_of
+from checker.course.kernel import kernel_of
+from checker.course.puzzle import Draw, Property, Timed, Tuning
 from checker.course.question import Question, idle_lanes, reads, value
 
 KERNEL = kernel_of("naive_softmax_kernel", "x_ptr y_ptr x_row_stride y_row_stride n_cols", constexprs="BLOCK_SIZE")

@@ -17,8 +17,9 @@ from checker.catalog.softmax.reference import ROW_KEPT, blockwise_budget
 from checker.catalog.softmax.step_mistakes import NOT_SET_BACK, STEPS
 from checker.catalog.softmax.timing import LONG_ROWS, rows_timed
 from checker.course.case import Case
+from checker.course.kernel import kernel_of
 from checker.course.misconception import chosen
-from checker.course.puzzle import Draw, Property, Remark, kernel_of
+from checker.course.puzzle import Draw, Property, Remark
 from checker.course.question import Question, reads, value
 from checker.course.verdict import Traffic
 

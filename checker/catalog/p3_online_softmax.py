@@ -15,10 +15,10 @@ from checker.catalog.softmax.reference import ROW_KEPT, blockwise_budget
 from checker.catalog.softmax.step_mistakes import NOT_SET_BACK, STEPS
 from checker.catalog.softmax.timing import LONG_ROWS, rows_timed
 from checker.course.case import Case
-from checker.course.misconception import Moves
-from checker.course.puzzle import Draw, Property, kernel_of
+from checker.course.kernel import kernel_of
+from checker.course.misconception import Ideas, Moves
+from checker.course.puzzle import Draw, Property
 from checker.course.question import Question, reads, value
-from checker.course.words import Ideas
 
 idea = Ideas(__file__)
 

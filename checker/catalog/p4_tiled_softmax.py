@@ -16,7 +16,8 @@ from checker.catalog.softmax.step_mistakes import BY_ROWS, NOT_SET_BACK, STEPS
 from checker.catalog.softmax.tiled_mistakes import TILED
 from checker.catalog.softmax.timing import rows_timed
 from checker.course.case import Case
-from checker.course.puzzle import Draw, Property, Tuning, kernel_of
+from checker.course.kernel import kernel_of
+from checker.course.puzzle import Draw, Property, Tuning
 from checker.course.question import Question, idle_lanes, programs, reads
 
 KERNEL = kernel_of(

@@ -19,11 +19,10 @@ from checker.catalog.attention.space import spaces
 from checker.catalog.attention.tiles import ADDRESSING
 from checker.catalog.attention.timing import HIDDEN, SIZES, attention_timed
 from checker.course.case import Case, Role, blank
-from checker.course.misconception import Moves
+from checker.course.misconception import Ideas, Moves
 from checker.course.puzzle import Budget, Draw, Property, Timed, Tuning, Work
 from checker.course.question import Question, reads, writes
 from checker.course.verdict import Traffic
-from checker.course.words import Ideas
 
 idea = Ideas(__file__)
 

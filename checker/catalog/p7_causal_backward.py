@@ -40,11 +40,11 @@ from checker.catalog.attention.tiles import ADDRESSING
 from checker.catalog.attention.timing import IN_BF16, SIZES, attention_timed
 from checker.catalog.attention.values import Inputs, normal_inputs
 from checker.course.case import Case, blank
-from checker.course.misconception import Moves
-from checker.course.puzzle import Budget, Draw, Kernel, Property, Timed, Tuning, Work, kernel_of
+from checker.course.kernel import Kernel, kernel_of
+from checker.course.misconception import Ideas, Moves
+from checker.course.puzzle import Budget, Draw, Property, Timed, Tuning, Work
 from checker.course.question import Question, products, reads
 from checker.course.verdict import Traffic
-from checker.course.words import Ideas
 
 idea = Ideas(__file__)
 

@@ -19,7 +19,8 @@ from checker.catalog.softmax.puzzle import puzzle
 from checker.catalog.softmax.reference import budget
 from checker.catalog.softmax.timing import LONG_ROWS, rows_timed
 from checker.course.case import Array, Axis, AxisKind, Case, Role, Tensor, blank
-from checker.course.puzzle import Draw, Kernel, Property, Timed, Tuning, kernel_of
+from checker.course.kernel import Kernel, kernel_of
+from checker.course.puzzle import Draw, Property, Timed, Tuning
 
 KERNEL = kernel_of(
     "long_rows_kernel",

@@ -13,7 +13,8 @@ from checker.catalog.elementwise.launch import FAR_APART, PIECES, TOO_FAR, far_l
 from checker.catalog.elementwise.mistakes import VECTORS
 from checker.catalog.numbers import BF16, as_type, half_in_words, halves
 from checker.course.case import Array, Case, as_bf16
-from checker.course.puzzle import Budget, Draw, Expected, Pictured, Property, Puzzle, kernel_of
+from checker.course.kernel import kernel_of
+from checker.course.puzzle import Budget, Draw, Expected, Pictured, Property, Puzzle
 from checker.course.question import Question, idle_lanes, programs, reads
 
 KERNEL = kernel_of("vector_add_kernel", "x_ptr y_ptr z_ptr n", constexprs="BLOCK_SIZE", shown=("double_kernel",))

@@ -15,8 +15,9 @@ from checker.catalog.softmax.cases import CaseMaker, large_cases, pictured, stac
 from checker.catalog.softmax.launch import Proves, equal_gaps, spaces
 from checker.catalog.softmax.whole_rows import block_of, mostly_padding, of_every_length, whole_row
 from checker.course.case import Array, Case
+from checker.course.kernel import kernel_of
 from checker.course.misconception import chosen
-from checker.course.puzzle import Budget, Draw, Expected, Property, Puzzle, kernel_of
+from checker.course.puzzle import Budget, Draw, Expected, Property, Puzzle
 from checker.course.question import Question, idle_lanes, value
 
 KERNEL = kernel_of("row_sum_kernel", "x_ptr out_ptr x_row_stride n_cols", constexprs="BLOCK_SIZE")

@@ -13,7 +13,8 @@ from checker.catalog.softmax import reference, rows
 from checker.catalog.softmax.cases import CaseMaker, large_cases, pictured
 from checker.catalog.softmax.launch import Proves, equal_gaps, spaces, unequal_gaps
 from checker.course.case import Case
-from checker.course.puzzle import Draw, Expected, Property, Puzzle, kernel_of
+from checker.course.kernel import kernel_of
+from checker.course.puzzle import Draw, Expected, Property, Puzzle
 from checker.course.question import Question, idle_lanes, programs, unwritten
 
 KERNEL = kernel_of(

@@ -16,7 +16,7 @@ from checker.sandbox.protocol.device import Device
 from checker.submission.read import Submission, defines
 
 if TYPE_CHECKING:  # numpy is imported while the sandbox starts
-    from checker.course.puzzle import Kernel
+    from checker.course.kernel import Kernel
     from checker.sandbox.parent import SandboxResult
     from checker.sandbox.protocol.launch import Launch
     from checker.submission.extract import Program

@@ -119,7 +119,7 @@ class Check:
             if isinstance(sandbox, InProcess):
                 titles = {one.name: one.title for one in self.puzzle.properties}
                 sandbox.about = [titles.get(next(iter(case.proves), ""), "") for case in plan.launched]
-            with expected_ahead(self.puzzle, plan.runnable if self.conditions.on_gpu else ()) as puzzle:
+            with expected_ahead(self.puzzle, () if self.conditions.host.in_process else plan.runnable) as puzzle:
                 result = run_in(sandbox, (program.source, list(program.kernels), plan.launches, plan.passes), others)
                 evidence = self._evidence(plan, result)
                 said = self._endings(plan, result)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import gc
 import inspect
 import io
 import os
@@ -177,6 +178,7 @@ def main() -> NoReturn:
         os._exit(ExitStatus.FAULT)  # without flushing what cannot be written
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # what is left is Python's own end
+        gc.freeze()  # which would look for garbage among all that was imported
 
 
 def _shows(stream: io.TextIOBase | Any) -> bool:

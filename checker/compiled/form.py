@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from checker.course.case import Case
-from checker.course.puzzle import PLENTY, Kernel, Puzzle, Timed, Tuning
+from checker.course.kernel import Kernel
+from checker.course.puzzle import PLENTY, Puzzle, Timed, Tuning
 from checker.course.status import Misuse
 from checker.judge.forms import as_launched, job_of, shortened, timed_like
 from checker.sandbox.compiling import Job

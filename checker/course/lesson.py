@@ -12,10 +12,10 @@ from typing import Any
 
 from checker.course import ladder
 from checker.course.columns import has_wide, joined
+from checker.course.kernel import GAP
 from checker.course.puzzle import Puzzle
 
 KERNEL = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}  # what runs a notebook
-GAP = "FILL IN"  # marks in a stub what is left to write
 HOSTED = ("open", "install")  # cells above the lesson, by id, of notebooks that are opened elsewhere
 _NO_PROSE = (
     (r"^```.*?^```\n?", re.DOTALL | re.MULTILINE),

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from checker.course.case import Array, Case
 from checker.course.text import Line
 from checker.course.verdict import Traffic
+from checker.course.words import Page
 
 Mask = npt.NDArray[np.bool_]
 
@@ -162,6 +163,28 @@ class Misconception:
     hint: str
     signs: tuple[Sign, ...]
     question: str = ""  # what to find out first; none where the hint is about Triton's syntax alone
+
+
+class Ideas(Page):
+    """Makes ideas of the words in one file, by their keys: `idea("keys-counted", sign, sign)`."""
+
+    def __init__(self, module: str, *others: Ideas):
+        """As a page, of whose keys it is known which ideas have been made."""
+        super().__init__(module, *others)
+        self.made: set[str] = set()
+
+    def __call__(self, key: str, *signs: Sign, **holes: str) -> Misconception:
+        """Return the idea of this key, with its signs; `holes` are filled in, and others left to somebody else.
+
+        Raises LookupError as `said` does, and ValueError without signs: nothing would recognise such an idea.
+        """
+        said = self.said(key, holes)
+        if not signs:
+            raise ValueError(f"{self.path.name}: {key} has no signs.")
+        self.made.add(key)
+        return Misconception(
+            key.partition("/")[0], said.title, said.explanation, said.hint, signs, question=said.question
+        )
 
 
 def chosen(ideas: Iterable[Misconception], *ids: str) -> tuple[Misconception, ...]:

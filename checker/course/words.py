@@ -22,7 +22,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from checker.course.misconception import Misconception, Sign
 from checker.course.verdict import Finding, Status, Where
 
 _FIELDS = {"? ": "question", "> ": "hint"}
@@ -91,28 +90,6 @@ class Page:
         if unknown := holes.keys() - words.holes:
             raise LookupError(f"{self.path.name}: {key} has no {{{min(unknown)}}}, only {sorted(words.holes)}.")
         return words.filled(holes)
-
-
-class Ideas(Page):
-    """Makes ideas of the words in one file, by their keys: `idea("keys-counted", sign, sign)`."""
-
-    def __init__(self, module: str, *others: Ideas):
-        """As a page, of whose keys it is known which ideas have been made."""
-        super().__init__(module, *others)
-        self.made: set[str] = set()
-
-    def __call__(self, key: str, *signs: Sign, **holes: str) -> Misconception:
-        """Return the idea of this key, with its signs; `holes` are filled in, and others left to somebody else.
-
-        Raises LookupError as `said` does, and ValueError without signs: nothing would recognise such an idea.
-        """
-        said = self.said(key, holes)
-        if not signs:
-            raise ValueError(f"{self.path.name}: {key} has no signs.")
-        self.made.add(key)
-        return Misconception(
-            key.partition("/")[0], said.title, said.explanation, said.hint, signs, question=said.question
-        )
 
 
 class Findings(Page):

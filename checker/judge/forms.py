@@ -13,7 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from checker.course.case import Case
-from checker.course.puzzle import Kernel, Tuning
+from checker.course.kernel import Kernel
+from checker.course.puzzle import Tuning
 from checker.course.targets import KNOWN
 from checker.judge.requests import launch_of
 from checker.sandbox.compiling import Job

@@ -1,4 +1,4 @@
-"""Expected values, computed while the sandbox runs: for a GPU's sizes that takes longer than the launches do."""
+"""Expected values, computed while the sandbox runs."""
 
 from __future__ import annotations
 

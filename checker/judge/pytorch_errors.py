@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from checker.course.misconception import Raises
-from checker.course.words import Ideas
+from checker.course.misconception import Ideas, Raises
 
 idea = Ideas(__file__)
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-from checker.course.misconception import Raises
+from checker.course.misconception import Ideas, Raises
 from checker.course.text import Assignment, Text, calls, names_in
-from checker.course.words import Ideas
 
 idea = Ideas(__file__)
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from checker.check import launch, program_of
 from checker.course.case import Case, Tensor
-from checker.course.puzzle import Kernel
+from checker.course.kernel import Kernel
 from checker.judge.requests import launch_of
 from checker.report.translated import said
 from checker.sandbox.host import Host

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from checker import catalog
-from checker.check import Conditions, Outcome, believed, check, started, unreadable
+from checker.check import Conditions, Outcome, believed, check, device_of, started, unreadable
 from checker.check.linking import AnotherFirst, own
 from checker.course import ladder
 from checker.course.clean import cleaned
@@ -46,21 +46,23 @@ def checked(puzzle_id: str, file: Path | None, conditions: Conditions | None) ->
 
 def outcome_of(puzzle_id: str, file: Path | None, conditions: Conditions | None, *, believing: bool = False) -> Outcome:
     """Return the same with what the verdict rests on. `believing`: what was accepted before is not run again."""
+    conditions = conditions or Conditions()
     own = Path(shown(spoken_script(puzzle_id)))
     path = file if file is not None else own
     try:
-        try:
-            found = candidates(path, catalog.load(puzzle_id).kernels)
-        except Unreadable as problem:
-            if problem.missing:
-                nowhere = file is None and INSTALLED and not holds_course(ROOT)
-                first = " Make a folder with the course first: flash-puzzles init flash-puzzles." if nowhere else ""
-                raise Misuse(f"{problem}{first}") from problem
-            return Outcome(unreadable(puzzle_id, str(path), str(problem)))
-        for one in found if believing else ():
-            if _accepted_before(puzzle_id, one.submission):
-                return believed(puzzle_id, one.submission)
-        outcome = best(puzzle_id, found, conditions)
+        with contextlib.nullcontext() if believing else conditions.host.begun(device_of(puzzle_id, conditions)):
+            try:
+                found = candidates(path, catalog.load(puzzle_id).kernels)
+            except Unreadable as problem:
+                if problem.missing:
+                    nowhere = file is None and INSTALLED and not holds_course(ROOT)
+                    first = " Make a folder with the course first: flash-puzzles init flash-puzzles." if nowhere else ""
+                    raise Misuse(f"{problem}{first}") from problem
+                return Outcome(unreadable(puzzle_id, str(path), str(problem)))
+            for one in found if believing else ():
+                if _accepted_before(puzzle_id, one.submission):
+                    return believed(puzzle_id, one.submission)
+            outcome = best(puzzle_id, found, conditions)
         if outcome.verdict.status is Status.NOT_STARTED and file is None:
             return replace(outcome, verdict=_elsewhere(outcome.verdict, puzzle_id))
         verdict = replace(outcome.verdict, whole=f"{check_typed(puzzle_id, '' if path == own else path)} --full")

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from checker import catalog
+from checker.course.kernel import GAP
 from checker.course.language import spoken
-from checker.course.lesson import GAP, emptied, new_cell, notebook_json, span
+from checker.course.lesson import emptied, new_cell, notebook_json, span
 from checker.course.localised import notebook_in
 from checker.course.puzzle import Puzzle
 from checker.grading.settings import Question

@@ -12,7 +12,7 @@ from nbgrader.preprocessors import NbGraderPreprocessor
 from nbgrader.utils import is_locked
 from traitlets import List
 
-from checker.course.lesson import GAP
+from checker.course.kernel import GAP
 from checker.report.translated import said
 
 

@@ -26,10 +26,10 @@ from checker.check.own import own
 from checker.compiled import command as compiling
 from checker.course import ladder, targets
 from checker.course.claims import Claims
+from checker.course.kernel import Kernel
 from checker.course.language import ENGLISH, choose
 from checker.course.lesson import as_calls
 from checker.course.places import spoken_notebook
-from checker.course.puzzle import Kernel
 from checker.course.status import Misuse
 from checker.course.verdict import Verdict
 from checker.learner import predict

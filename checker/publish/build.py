@@ -17,9 +17,10 @@ import numpy as np
 from checker import catalog
 from checker.check import launch, program_of
 from checker.course import ladder, places
+from checker.course.kernel import GAP
 from checker.course.ladder import Rung, entry
 from checker.course.language import ENGLISH, LANGUAGES, speaking
-from checker.course.lesson import GAP, emptied, stubs_text
+from checker.course.lesson import emptied, stubs_text
 from checker.course.localised import built, languages
 from checker.course.places import ROOT
 from checker.judge.difference.events import Event, events_of, shape_of_loops

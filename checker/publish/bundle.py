@@ -13,8 +13,9 @@ from pathlib import Path
 
 from checker import catalog
 from checker.course import ladder
+from checker.course.kernel import GAP
 from checker.course.language import LANGUAGES
-from checker.course.lesson import GAP, emptied
+from checker.course.lesson import emptied
 from checker.course.localised import built
 from checker.course.places import ROOT, start
 from checker.course.saving import replace_whole

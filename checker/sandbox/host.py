@@ -116,13 +116,27 @@ class Host:
         return not self.in_process and not self.alone
 
     @contextmanager
+    def begun(self, kind: str) -> Iterator[None]:
+        """Let the first server of a kind import Triton while this process does something else, as imports do.
+
+        Nothing is begun where servers are kept, or where there are none. If nobody asks for it in time, it is ended.
+        """
+        if self.walled and not self.kept:
+            self._idle.setdefault(kind, []).append(Server(kind, self.cage, kept=False))
+        try:
+            yield
+        finally:
+            if not self.kept:
+                self.close()
+
+    @contextmanager
     def server(self, kind: str, *, may_stay: bool = True) -> Iterator[Server]:
         """A server for one request at most. Afterwards it is ended, with all that came of it, or kept.
 
         It is kept only after it has said that nothing is left of the request. `may_stay`: if the host keeps servers.
         """
         kept = self.kept and may_stay
-        idle = self._idle.setdefault(kind, []) if kept else []
+        idle = self._idle.setdefault(kind, []) if kept or not self.kept else []
         while idle and idle[-1].gone:
             idle.pop().close()
         server = idle.pop() if idle else Server(kind, self.cage, kept)

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from checker.course.puzzle import Kernel
+from checker.course.kernel import Kernel
 from checker.submission.extract import NotASubmission, extract
 from checker.submission.language import PYTORCH, language_of
 from checker.submission.nodes import parsed

@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
-from checker.course.lesson import GAP
-from checker.course.puzzle import Kernel
+from checker.course.kernel import GAP, Kernel
 from checker.submission.language import TRITON, Language, language_of
 from checker.submission.module import Module, is_number, module_of
 from checker.submission.problem import NotASubmission

@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from checker.course.puzzle import Kernel
+from checker.course.kernel import Kernel
 from checker.submission.extract import NotASubmission, Program, extract
 from checker.submission.lint import lint
 from checker.submission.nodes import is_text

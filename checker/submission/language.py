@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from checker.course.puzzle import Kernel
+from checker.course.kernel import Kernel
 
 
 @dataclass(frozen=True)

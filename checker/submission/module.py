@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
 
-from checker.course.puzzle import Kernel
+from checker.course.kernel import Kernel
 from checker.submission.language import TRITON, Language
 from checker.submission.problem import NotASubmission
 from checker.submission.read import Submission

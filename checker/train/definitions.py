@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from checker.course.puzzle import Kernel
+from checker.course.kernel import Kernel
 from checker.course.status import Misuse
 from checker.submission.module import is_number, module_of
 from checker.submission.problem import NotASubmission

@@ -13,7 +13,8 @@ from triton.runtime.jit import KernelInterface
 
 from checker import catalog
 from checker.course import places
-from checker.course.puzzle import Kernel, Tuning, Work
+from checker.course.kernel import Kernel
+from checker.course.puzzle import Tuning, Work
 from checker.submission.read import Submission, from_file
 from checker.train.definitions import definitions
 from checker.train.kernels import kernels_of

@@ -21,7 +21,8 @@ from checker.catalog.softmax.launch import launch
 from checker.catalog.softmax.reference import blockwise_budget
 from checker.course import ladder
 from checker.course.case import AxisKind, Case
-from checker.course.puzzle import Budget, Kernel
+from checker.course.kernel import Kernel
+from checker.course.puzzle import Budget
 
 KEPT = [  # rows, columns, blocks → elements of x that two passes must read; those of a load
     (3, 35, {"BLOCK_SIZE": 16}, 3 * (35 + 35 - 16), 16),

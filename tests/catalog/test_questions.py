@@ -9,7 +9,7 @@ import pytest
 
 from checker import catalog
 from checker.course import ladder
-from checker.course.lesson import GAP
+from checker.course.kernel import GAP
 from checker.course.misconception import Misconception
 from checker.course.puzzle import Puzzle
 from tests.conftest import ROOT

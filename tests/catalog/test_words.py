@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from checker import catalog
 from checker.course import ladder
-from checker.course.misconception import Misconception, Undefined, chosen, without
+from checker.course.misconception import Ideas, Misconception, Undefined, chosen, without
 from checker.course.verdict import Status
-from checker.course.words import Findings, Ideas, Words, read
+from checker.course.words import Findings, Words, read
 from checker.judge import general
 from tests.conftest import ROOT
 

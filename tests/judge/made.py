@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from checker.course.case import Array, Axis, AxisKind, Case, Role, Tensor
+from checker.course.kernel import Kernel
 from checker.course.misconception import Misconception, Sign
-from checker.course.puzzle import Budget, Expected, Kernel, Property, Puzzle
+from checker.course.puzzle import Budget, Expected, Property, Puzzle
 from checker.course.text import Text
 from checker.course.verdict import Where
 from checker.judge.evidence import Evidence

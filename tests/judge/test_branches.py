@@ -9,7 +9,7 @@ import pytest
 
 from checker import catalog
 from checker.check import Conditions
-from checker.course.puzzle import Kernel
+from checker.course.kernel import Kernel
 from checker.judge.text.branches import not_entered
 from checker.sandbox.inside.coverage import NAME, bodies, mark
 from checker.submission.extract import Program, extract

@@ -12,7 +12,8 @@ from dataclasses import replace
 import numpy as np
 
 from checker.course.case import Array, Case, Role, Tensor, blank
-from checker.course.puzzle import Kernel, Puzzle
+from checker.course.kernel import Kernel
+from checker.course.puzzle import Puzzle
 from checker.sandbox.protocol import philox
 
 Random = np.random.Generator

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checker.check import launch, program_of
-from checker.course.puzzle import Kernel
+from checker.course.kernel import Kernel
 from checker.sandbox.parent import Limits, PassResult
 from checker.sandbox.protocol import steps as protocol
 from checker.sandbox.protocol.launch import Launch, TensorArgument

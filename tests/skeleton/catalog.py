@@ -10,10 +10,10 @@ from checker.catalog.cases import covering
 from checker.catalog.elementwise.launch import FAR_APART, PIECES, far_launch, launch, spaces
 from checker.catalog.numbers import BF16, as_type
 from checker.course.case import Array, Case
-from checker.course.misconception import Writes
-from checker.course.puzzle import Budget, Draw, Expected, Property, Puzzle, kernel_of
+from checker.course.kernel import kernel_of
+from checker.course.misconception import Ideas, Writes
+from checker.course.puzzle import Budget, Draw, Expected, Property, Puzzle
 from checker.course.question import Question, programs, reads
-from checker.course.words import Ideas
 
 idea = Ideas(__file__)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
-from checker.course.puzzle import Kernel
+from checker.course.kernel import Kernel
 from checker.submission.extract import extract
 from checker.submission.lint import lint
 from checker.submission.read import from_cells

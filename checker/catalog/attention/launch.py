@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from checker.catalog.cases import covering
 from checker.course.case import Array, Axis, AxisKind, Case, Role, Tensor, asked_besides, blank
-from checker.course.puzzle import Kernel, kernel_of
+from checker.course.kernel import Kernel, kernel_of
 
 FAR_APART = 2**30  # elements between heads, and more: head 2 begins beyond int32, head 4 beyond uint32
 FAR_ROW = 2**24  # elements between rows, and more: row 128 begins beyond int32, and the 64 rows of a tile span less

@@ -14,8 +14,7 @@ import numpy as np
 
 from checker.catalog.attention.launch import writes
 from checker.course.case import Array, AxisKind, Case, Role, Tensor
-from checker.course.misconception import Misconception, Reach, Reaches, Unwritten
-from checker.course.words import Ideas
+from checker.course.misconception import Ideas, Misconception, Reach, Reaches, Unwritten
 
 idea = Ideas(__file__)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from checker.course.case import Array, Axis, AxisKind, Case, Role, Tensor, asked_besides, blank
-from checker.course.puzzle import Kernel
+from checker.course.kernel import Kernel
 from checker.course.space import FEW, HALF, TYPES, Ints, Numbers, Space, some
 
 PIECES = 6  # of a vector that is too long for memory

@@ -11,9 +11,8 @@ import numpy.typing as npt
 
 from checker.catalog.lines import inverted_mask, lanes_against_n, lanes_against_rest, other_axis, times_n
 from checker.course.case import Array, Case
-from checker.course.misconception import Load, Misconception, Raises, Reach, Reaches, Unwritten, Writes
+from checker.course.misconception import Ideas, Load, Misconception, Raises, Reach, Reaches, Unwritten, Writes
 from checker.course.text import Line
-from checker.course.words import Ideas
 
 idea = Ideas(__file__)
 

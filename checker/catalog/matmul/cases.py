@@ -14,7 +14,8 @@ from checker.catalog.matmul.launch import FAR_APART, Proves, Shape, launch, samp
 from checker.catalog.numbers import BF16, as_type, half_in_words, halves
 from checker.catalog.softmax.cases import SMALL_TERM
 from checker.course.case import Array, Case, as_bf16
-from checker.course.puzzle import Draw, Kernel, Pictured
+from checker.course.kernel import Kernel
+from checker.course.puzzle import Draw, Pictured
 
 # Blocks of the launches of every class: square, and each side the longest and the shortest.
 BLOCKS = ((16, 16, 16), (16, 32, 16), (32, 16, 32), (16, 16, 32))

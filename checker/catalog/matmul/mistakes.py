@@ -10,10 +10,9 @@ import numpy as np
 from checker.catalog.lines import elementwise, loads_of_minus_infinity
 from checker.catalog.matmul.launch import Shape, shape_of, wide
 from checker.course.case import Array, Case
-from checker.course.misconception import Load, Moves, Raises, Writes
+from checker.course.misconception import Ideas, Load, Moves, Raises, Writes
 from checker.course.text import products_of
 from checker.course.verdict import Traffic
-from checker.course.words import Ideas
 
 idea = Ideas(__file__)
 

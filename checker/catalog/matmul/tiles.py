@@ -10,8 +10,7 @@ import numpy as np
 
 from checker.catalog.matmul.launch import shape_of
 from checker.course.case import Array, Case
-from checker.course.misconception import Reach, Reaches, Unwritten
-from checker.course.words import Ideas
+from checker.course.misconception import Ideas, Reach, Reaches, Unwritten
 
 idea = Ideas(__file__)
 

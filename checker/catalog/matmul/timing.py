@@ -8,7 +8,8 @@ import numpy as np
 
 from checker.catalog.matmul.launch import Shape, launch
 from checker.course.case import Case, blank
-from checker.course.puzzle import Kernel, Timed, Tuning, Work
+from checker.course.kernel import Kernel
+from checker.course.puzzle import Timed, Tuning, Work
 
 # m, n and k. Of 4088 the compiler does not know that 16 divides it: so the mask along k splits each load into many.
 SIZES = ((2048, 2048, 2048), (4096, 4096, 4096), (4096, 4096, 4088), (8192, 8192, 8192))

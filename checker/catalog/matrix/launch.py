@@ -10,7 +10,7 @@ import numpy as np
 
 from checker.catalog.softmax.launch import FAR_APART, Proves, launch
 from checker.course.case import Array, Axis, AxisKind, Case, Role, Tensor, blank
-from checker.course.puzzle import Kernel
+from checker.course.kernel import Kernel
 
 
 def sums(*given: Any, **how: Any) -> Case:

@@ -10,8 +10,7 @@ import numpy as np
 from checker.catalog.matrix.launch import matrix
 from checker.catalog.softmax import rows
 from checker.course.case import Array, Case
-from checker.course.misconception import Load, Mask, Raises, Reach, Reaches, Unwritten, Writes
-from checker.course.words import Ideas
+from checker.course.misconception import Ideas, Load, Mask, Raises, Reach, Reaches, Unwritten, Writes
 
 idea = Ideas(__file__)
 

@@ -15,8 +15,7 @@ import numpy as np
 from checker.catalog.lines import reshape
 from checker.catalog.softmax.rows import Stride, X, Y, block_size, columns, row_count, rows_owned
 from checker.course.case import Array, Case
-from checker.course.misconception import Mask, Raises, Reach, Reaches, Undefined, Unwritten, Writes
-from checker.course.words import Ideas
+from checker.course.misconception import Ideas, Mask, Raises, Reach, Reaches, Undefined, Unwritten, Writes
 
 idea = Ideas(__file__)
 

@@ -21,7 +21,8 @@ from checker.catalog.own.inputs import as_drawn, large_scores, large_v, no_do, r
 from checker.catalog.own.task import Task, rounded_up, unlimited
 from checker.course.case import Array, Axis, AxisKind, Case, Outputs, Tensor, asked_besides, numbered
 from checker.course.claims import Claims
-from checker.course.puzzle import Draw, Kernel, Property
+from checker.course.kernel import Kernel
+from checker.course.puzzle import Draw, Property
 
 MANY, SQUARE = 200, 1100  # sequences or heads; queries and keys, if there are as many of both
 TIMES = 2  # as the tests of flash-attention have it

@@ -19,8 +19,8 @@ from checker.catalog.attention.pytorch.autograd_mistakes import IN_AUTOGRAD
 from checker.catalog.own.attention import GRADIENTS
 from checker.catalog.own.task import through, translated
 from checker.course.case import Case, Outputs, Role
+from checker.course.kernel import Kernel
 from checker.course.misconception import Misconception, Unwritten, Writes, chosen, without
-from checker.course.puzzle import Kernel
 
 WHOLE = 1 << 12, 1 << 12  # of a backward pass that skips nothing, as if all of it were one tile
 PARTS = ("dk", "dv"), ("dq",)  # which a kernel makes together

@@ -19,8 +19,9 @@ from checker.catalog.softmax import reference
 from checker.catalog.softmax.cases import hard_rows, stacked
 from checker.course.case import Array, Axis, AxisKind, Case, Outputs, Tensor, asked_besides, numbered
 from checker.course.claims import Claims
+from checker.course.kernel import Kernel
 from checker.course.misconception import Misconception, Unwritten, Writes, chosen
-from checker.course.puzzle import Draw, Expected, Kernel, Property
+from checker.course.puzzle import Draw, Expected, Property
 
 KERNEL = Kernel("softmax", ("x",), pytorch=True)
 LARGEST = 30_000  # numbers in a call

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 
 from checker.course.case import Case, Outputs
 from checker.course.claims import Claims
-from checker.course.misconception import Misconception, Raises, Sign, Unwritten, Writes
+from checker.course.misconception import Ideas, Misconception, Raises, Sign, Unwritten, Writes
 from checker.course.puzzle import Budget, Puzzle
-from checker.course.words import Ideas
 
 idea = Ideas(__file__)
 

@@ -34,9 +34,8 @@ from checker.catalog.softmax.models import (
 from checker.catalog.softmax.reference import softmax
 from checker.catalog.softmax.rows import block_size, columns
 from checker.course.case import Array, Case
-from checker.course.misconception import Load, Mask, Unwritten, Writes
+from checker.course.misconception import Ideas, Load, Mask, Unwritten, Writes
 from checker.course.text import Line
-from checker.course.words import Ideas
 
 idea = Ideas(__file__)
 

@@ -22,7 +22,8 @@ from checker.catalog.softmax.launch import (
     width_of,
 )
 from checker.course.case import Array, Case, as_bf16
-from checker.course.puzzle import Draw, Kernel, Pictured
+from checker.course.kernel import Kernel
+from checker.course.puzzle import Draw, Pictured
 
 RISE = 100.0  # its exponential is more than fp32 can hold
 SMALL_TERM = np.log(0.9 * 2.0**-10)  # a block of its exponentials, added to two blocks of ones in fp16, is lost

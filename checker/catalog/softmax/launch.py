@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from checker.course.case import Array, Axis, AxisKind, Case, Role, Tensor, asked_besides, blank
-from checker.course.puzzle import Kernel
+from checker.course.kernel import Kernel
 from checker.course.space import FEW, HALF, TYPES, Ints, Numbers, Space, power, some
 
 FAR_APART = 2**30  # elements between rows, and more: row 2 begins beyond int32, row 4 beyond uint32

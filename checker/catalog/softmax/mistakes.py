@@ -10,9 +10,8 @@ from checker.catalog.lines import max_of_exponentials
 from checker.catalog.numbers import exp32, rounded
 from checker.catalog.softmax.reference import row_input, softmax
 from checker.course.case import Array, Case
-from checker.course.misconception import Writes
+from checker.course.misconception import Ideas, Writes
 from checker.course.text import stores_to
-from checker.course.words import Ideas
 
 idea = Ideas(__file__)
 

@@ -11,8 +11,7 @@ from checker.catalog.numbers import exp32
 from checker.catalog.softmax import blockwise_mistakes
 from checker.catalog.softmax.models import ABOVE_A_ROW, LATE, by_passes, guarded, max_over, online, relative, unguarded
 from checker.course.case import Array
-from checker.course.misconception import Writes
-from checker.course.words import Ideas
+from checker.course.misconception import Ideas, Writes
 
 idea = Ideas(__file__, blockwise_mistakes.idea)
 

@@ -9,10 +9,9 @@ import numpy as np
 
 from checker.catalog.numbers import EPS32, THREADS
 from checker.course.case import Array, Case, Outputs, Tensor
-from checker.course.misconception import Moves
+from checker.course.misconception import Ideas, Moves
 from checker.course.puzzle import Budget, Expected, Invariant
 from checker.course.verdict import Traffic
-from checker.course.words import Ideas
 
 idea = Ideas(__file__)
 

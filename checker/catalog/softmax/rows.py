@@ -13,8 +13,8 @@ from typing import Literal
 import numpy as np
 
 from checker.course.case import Array, Case, Role
-from checker.course.misconception import Misconception, Reach, Reaches, Unwritten
-from checker.course.words import Ideas, Words
+from checker.course.misconception import Ideas, Misconception, Reach, Reaches, Unwritten
+from checker.course.words import Words
 
 idea = Ideas(__file__)
 

@@ -12,9 +12,8 @@ from checker.catalog.numbers import exp32
 from checker.catalog.softmax.mistakes import shifted, total, y_is
 from checker.catalog.softmax.rows import Stride, X, Y, block_size, columns, row_count, rows_owned
 from checker.course.case import Array, Case
-from checker.course.misconception import Mask, Reach, Reaches, Sign, Unwritten
+from checker.course.misconception import Ideas, Mask, Reach, Reaches, Sign, Unwritten
 from checker.course.text import Line
-from checker.course.words import Ideas
 
 idea = Ideas(__file__)
 

@@ -9,8 +9,7 @@ import numpy as np
 from checker.catalog.softmax import rows
 from checker.catalog.softmax.models import online
 from checker.course.case import Array, Case
-from checker.course.misconception import Mask, Moves, Unwritten
-from checker.course.words import Ideas
+from checker.course.misconception import Ideas, Mask, Moves, Unwritten
 
 idea = Ideas(__file__)
 

@@ -12,7 +12,8 @@ import numpy as np
 
 from checker.catalog.softmax.launch import Launcher, launch
 from checker.course.case import Case, blank
-from checker.course.puzzle import Kernel, Timed, Tuning, Work
+from checker.course.kernel import Kernel
+from checker.course.puzzle import Timed, Tuning, Work
 
 ELEMENTS = 1 << 30  # of one input, so that its last, half-empty wave of programs weighs little
 LONG_ROWS = {131072: (Tuning({"BLOCK_SIZE": 8192}, 16), Tuning({"BLOCK_SIZE": 16384}, 32))}  # too long for a cache

@@ -9,8 +9,7 @@ from checker.catalog.softmax import rows
 from checker.catalog.softmax.mistakes import y_is
 from checker.catalog.softmax.reference import softmax
 from checker.course.case import Array, Case
-from checker.course.misconception import Load, Writes
-from checker.course.words import Ideas
+from checker.course.misconception import Ideas, Load, Writes
 
 idea = Ideas(__file__)
 

@@ -17,7 +17,7 @@ from checker.catalog.attention.launch import Proves, Shape, shape_of, tiled_kern
 from checker.catalog.attention.values import Inputs
 from checker.catalog.numbers import BF16
 from checker.course.case import Array, Axis, AxisKind, Case, Role, Tensor, blank
-from checker.course.puzzle import kernel_of
+from checker.course.kernel import kernel_of
 
 SPLIT = tiled_kernel("split_kernel", "q k v o_part lse_part", sizes="n_q n_k keys_per_split scale")
 MERGE = kernel_of(

@@ -25,9 +25,8 @@ from checker.catalog.split.models import (
     weighed,
 )
 from checker.course.case import Array, Case
-from checker.course.misconception import Moves, Writes, chosen
+from checker.course.misconception import Ideas, Moves, Writes, chosen
 from checker.course.verdict import Traffic
-from checker.course.words import Ideas
 
 idea = Ideas(__file__, flash_2_mistakes.idea)
 

@@ -43,9 +43,8 @@ from checker.catalog.split.models import (
     with_one_more,
 )
 from checker.course.case import Case
-from checker.course.misconception import Moves, Reaches, Unwritten, Writes, without
+from checker.course.misconception import Ideas, Moves, Reaches, Unwritten, Writes, without
 from checker.course.verdict import Traffic
-from checker.course.words import Ideas
 
 idea = Ideas(__file__, flash_2_mistakes.idea)
 

@@ -43,6 +43,7 @@ def main(control: int, module: str, at_once: int, kept: bool) -> None:
     `module`: the file of this folder whose `prepare`, `rehearse` and `serve` are called, such as `runner`: see `_KINDS`
     in `host`. `at_once`: how many runners may run at the same time. `kept`: for more than one request.
     """
+    gc.disable()  # nothing that is imported becomes garbage
     children.end_with_parent()
     children.adopt_strays()
     served = import_module(f"checker.sandbox.inside.{module}")
@@ -55,6 +56,7 @@ def main(control: int, module: str, at_once: int, kept: bool) -> None:
         served.rehearse()
     own = set(os.listdir())
     gc.freeze()  # or every runner's collector would touch, and so copy, all that is here
+    gc.enable()
     with socket.socket(fileno=control) as channel:
         imported = [name for name in ("triton", "numpy", "torch") if name in sys.modules]
         _tell(channel, versions={name: sys.modules[name].__version__ for name in imported})

@@ -33,7 +33,8 @@ from checker.catalog.attention.values import (
 )
 from checker.catalog.numbers import as_type
 from checker.course.case import Array, Case, as_bf16
-from checker.course.puzzle import Draw, Kernel, Pictured
+from checker.course.kernel import Kernel
+from checker.course.puzzle import Draw, Pictured
 
 
 class BackwardCaseMaker(CaseMaker):

@@ -20,7 +20,8 @@ from checker.catalog.attention.reference import forward, score_error, scores, se
 from checker.catalog.attention.values import Inputs
 from checker.catalog.numbers import EPS32, dot_eps
 from checker.course.case import Array, Case, Role, Tensor, as_bf16
-from checker.course.puzzle import Expected, Kernel
+from checker.course.kernel import Kernel
+from checker.course.puzzle import Expected
 
 Outputs = Mapping[str, Array]
 

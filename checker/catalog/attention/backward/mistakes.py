@@ -43,8 +43,7 @@ from checker.catalog.attention.forward.mistakes import scaled_in_half
 from checker.catalog.attention.launch import shape_of, writes
 from checker.catalog.attention.reference import offset, scores, sees
 from checker.catalog.lines import loop_begin
-from checker.course.misconception import Reaches, Writes
-from checker.course.words import Ideas
+from checker.course.misconception import Ideas, Reaches, Writes
 
 idea = Ideas(__file__)
 

@@ -26,8 +26,7 @@ from checker.catalog.attention.launch import wide
 from checker.catalog.attention.reference import scores, sees
 from checker.catalog.lines import loop_end
 from checker.course.case import Array, Case
-from checker.course.misconception import Misconception, Writes
-from checker.course.words import Ideas
+from checker.course.misconception import Ideas, Misconception, Writes
 
 idea = Ideas(__file__)
 

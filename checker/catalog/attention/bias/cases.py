@@ -27,7 +27,8 @@ from checker.catalog.attention.values import Inputs, drawn_factor, hard_inputs, 
 from checker.catalog.cases import covering
 from checker.catalog.numbers import as_type
 from checker.course.case import Array, Case
-from checker.course.puzzle import Draw, Kernel
+from checker.course.kernel import Kernel
+from checker.course.puzzle import Draw
 
 Fact = tuple[str, int]
 OF_FAR_HEADS = tuple(kind for kind in KINDS if kind[0])

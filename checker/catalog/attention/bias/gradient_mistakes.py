@@ -26,9 +26,8 @@ from checker.catalog.attention.launch import shape_of, wide, writes
 from checker.catalog.attention.reference import bias, scaled_products, scores
 from checker.catalog.numbers import LOG2_E, exp32
 from checker.course.case import Array, Case
-from checker.course.misconception import Moves, Reaches, Unwritten, Writes
+from checker.course.misconception import Ideas, Moves, Reaches, Unwritten, Writes
 from checker.course.verdict import Traffic
-from checker.course.words import Ideas
 
 idea = Ideas(__file__)
 

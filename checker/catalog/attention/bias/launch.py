@@ -17,7 +17,7 @@ from checker.catalog.attention.launch import FAR_APART, Proves, Shape, tensors, 
 from checker.catalog.attention.reference import forward
 from checker.catalog.attention.values import Inputs
 from checker.course.case import Array, Axis, AxisKind, Case, Role, Tensor, as_bf16, blank
-from checker.course.puzzle import Kernel
+from checker.course.kernel import Kernel
 
 Kind = tuple[bool, bool, bool]  # whether it has a number for each head, each query, each key
 KINDS: tuple[Kind, ...] = tuple(itertools.product((False, True), repeat=3))  # type: ignore[arg-type]

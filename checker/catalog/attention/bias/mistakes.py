@@ -26,8 +26,7 @@ from checker.catalog.attention.launch import shape_of, writes
 from checker.catalog.attention.reference import bias, scaled_products
 from checker.catalog.numbers import LN_2, exp32, rounded
 from checker.course.case import Array, Case
-from checker.course.misconception import Writes
-from checker.course.words import Ideas
+from checker.course.misconception import Ideas, Writes
 
 idea = Ideas(__file__)
 

@@ -13,7 +13,8 @@ from checker.catalog.attention.launch import Proves, Shape, launch, sampled, ten
 from checker.catalog.attention.reference import forward, sees
 from checker.catalog.attention.values import Inputs, in_bf16, normal_inputs
 from checker.course.case import Array, Case, Role, as_bf16, blank
-from checker.course.puzzle import Draw, Kernel, Pictured
+from checker.course.kernel import Kernel
+from checker.course.puzzle import Draw, Pictured
 
 HEADS_APART = 32767  # the third head is then number 65534, the last that a grid can have but one
 SEEDS = 2**63  # they are below that

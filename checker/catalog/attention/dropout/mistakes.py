@@ -19,8 +19,7 @@ from checker.catalog.attention.dropout.models import (
 from checker.catalog.attention.dropped import scaled
 from checker.catalog.attention.launch import Shape, shape_of
 from checker.course.case import Array, Case
-from checker.course.misconception import Writes
-from checker.course.words import Ideas
+from checker.course.misconception import Ideas, Writes
 
 idea = Ideas(__file__)
 

@@ -14,8 +14,7 @@ from checker.catalog.attention.launch import shape_of
 from checker.catalog.attention.reference import has_keys, is_causal, offset, scores, sees
 from checker.catalog.lines import loop_end, loop_end_without_mask
 from checker.course.case import Array, Case, Role
-from checker.course.misconception import Unwritten, Writes
-from checker.course.words import Ideas
+from checker.course.misconception import Ideas, Unwritten, Writes
 
 idea = Ideas(__file__)
 

@@ -12,9 +12,8 @@ from checker.catalog.attention.forward.models import Outputs, Step, attention, f
 from checker.catalog.attention.launch import shape_of
 from checker.catalog.lines import inverse_factor
 from checker.course.case import Array, Case
-from checker.course.misconception import Unwritten
+from checker.course.misconception import Ideas, Unwritten
 from checker.course.text import stores_to
-from checker.course.words import Ideas
 
 idea = Ideas(__file__)
 

@@ -30,8 +30,7 @@ from checker.catalog.attention.reference import scores
 from checker.catalog.lines import accumulator, inverse_factor
 from checker.catalog.numbers import FINITE, LOG2_E, exp32
 from checker.course.case import Array, Case
-from checker.course.misconception import Writes
-from checker.course.words import Ideas
+from checker.course.misconception import Ideas, Writes
 
 idea = Ideas(__file__)
 

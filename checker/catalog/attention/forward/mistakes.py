@@ -24,9 +24,8 @@ from checker.catalog.attention.reference import bias, is_causal, scores, sees
 from checker.catalog.lines import exponential_of_scores, keys_as_rows, unshifted
 from checker.catalog.numbers import LOG2_E, exp32, rounded
 from checker.course.case import Array, Case
-from checker.course.misconception import Misconception, Raises, Unwritten, Writes
+from checker.course.misconception import Ideas, Misconception, Raises, Unwritten, Writes
 from checker.course.text import products_of
-from checker.course.words import Ideas
 
 idea = Ideas(__file__)
 

@@ -9,8 +9,7 @@ from checker.catalog.attention.forward.models import one
 from checker.catalog.attention.forward.two_pass_models import passes, scores_with_tail, three_passes, unscaled_scores
 from checker.catalog.lines import inverse_factor, maximum, start_above
 from checker.catalog.numbers import exp32
-from checker.course.misconception import Moves
-from checker.course.words import Ideas
+from checker.course.misconception import Ideas, Moves
 
 idea = Ideas(__file__)
 

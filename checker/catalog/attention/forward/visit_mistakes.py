@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping
 
 from checker.catalog.attention.launch import shape_of
 from checker.course.case import Case
-from checker.course.misconception import Misconception, Moves
+from checker.course.misconception import Ideas, Misconception, Moves
 from checker.course.puzzle import Budget
 from checker.course.verdict import Traffic
-from checker.course.words import Ideas
 
 idea = Ideas(__file__)
 

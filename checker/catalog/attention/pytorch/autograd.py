@@ -20,7 +20,8 @@ from checker.catalog.attention.pytorch import calls as in_pytorch
 from checker.catalog.attention.pytorch.calls import dense
 from checker.catalog.numbers import BF16, as_type
 from checker.course.case import Array, Axis, AxisKind, Case, Tensor
-from checker.course.puzzle import Expected, Kernel
+from checker.course.kernel import Kernel
+from checker.course.puzzle import Expected
 
 FORWARD = Kernel(
     "attention_forward", ("ctx", "q", "k", "v", "scale"), pytorch=True, launches=("flash_attention_2_kernel",)

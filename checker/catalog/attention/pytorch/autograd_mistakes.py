@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 
 from checker.catalog.attention.pytorch import autograd_models as models
-from checker.course.misconception import InHalf, Launches, Raises
-from checker.course.words import Ideas
+from checker.course.misconception import Ideas, InHalf, Launches, Raises
 
 idea = Ideas(__file__)
 

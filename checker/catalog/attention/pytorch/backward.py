@@ -17,8 +17,9 @@ from checker.catalog.attention.pytorch.calls import Size, call, dense, folded
 from checker.catalog.attention.reference import forward, scores, sees
 from checker.catalog.attention.values import Inputs
 from checker.course.case import Array, Case, Tensor
+from checker.course.kernel import Kernel
 from checker.course.misconception import Writes
-from checker.course.puzzle import Expected, Kernel
+from checker.course.puzzle import Expected
 
 DOUBLE_ERROR = 1e-5  # of what fp32 may be off: far below what it can do, and thousands of times what fp64 needs
 

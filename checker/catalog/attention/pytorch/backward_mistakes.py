@@ -20,8 +20,7 @@ from checker.catalog.attention.pytorch import mistakes as pytorch_mistakes
 from checker.catalog.attention.pytorch import models as takes
 from checker.catalog.attention.pytorch.backward import as_in_kernels
 from checker.catalog.attention.pytorch.mistakes import MEMORY_AND_WORK
-from checker.course.misconception import Misconception, Writes, chosen
-from checker.course.words import Ideas
+from checker.course.misconception import Ideas, Misconception, Writes, chosen
 
 idea = Ideas(__file__, backward_mistakes.idea, backward_operands.idea, pytorch_mistakes.idea)
 

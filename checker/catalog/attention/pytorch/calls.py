@@ -17,8 +17,9 @@ from checker.catalog.attention.launch import Proves, Shape, shape_of
 from checker.catalog.attention.values import Inputs
 from checker.catalog.cases import covering
 from checker.course.case import Array, Axis, AxisKind, Case, Role, Tensor, asked_besides
+from checker.course.kernel import Kernel
 from checker.course.misconception import Footprint, Writes
-from checker.course.puzzle import Expected, Kernel, Property
+from checker.course.puzzle import Expected, Property
 
 DOUBLE_ERROR = 1e-9  # relative, in fp64: far below what fp32 can do, and room for an epsilon that guards a division
 TILES_AT_ONCE = 12  # largest tiles that may be alive beside the outputs: a right function needs half of them

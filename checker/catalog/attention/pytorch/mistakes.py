@@ -19,8 +19,7 @@ from checker.catalog.attention.forward.flash_2_mistakes import (
 from checker.catalog.attention.forward.mistakes import SCORES, VECTORS, vector_for_o
 from checker.catalog.attention.pytorch import models
 from checker.catalog.attention.pytorch.calls import as_in_the_family
-from checker.course.misconception import Misconception, Writes, chosen
-from checker.course.words import Ideas
+from checker.course.misconception import Ideas, Misconception, Writes, chosen
 
 idea = Ideas(__file__, causal_mistakes.idea, flash_2_mistakes.idea, forward_mistakes.idea)
 
