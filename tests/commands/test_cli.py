@@ -412,6 +412,11 @@ def test_help_loads_nothing_that_takes_long() -> None:
     assert "check" in done.stdout and done.stdout.splitlines()[-1] == "set()"
 
 
+def test_a_check_can_start_its_sandbox_before_numpy_is_imported() -> None:
+    code = "import checker.commands.check, sys; print('numpy' in sys.modules)"
+    assert ran(sys.executable, "-c", code, ends=0).stdout == "False\n"
+
+
 def test_help_is_complete() -> None:
     text = run("check", "--help").stdout
     for word in (

@@ -229,3 +229,14 @@ def test_without_the_filter_every_submission_has_processes_of_its_own(cage: Cage
         limits = Limits(filter=False)
         assert check_path(SOLVED, Conditions(key="autumn", host=kept, limits=limits)).accepted
         assert servers(kept) == {}
+
+
+def test_what_is_begun_serves_the_first_and_ends_unless_it_was_asked_for() -> None:
+    host = Host()
+    with host.begun("interpreter"):
+        [pid] = servers(host).values()
+        with Sandbox(Limits(), host=host) as first, Sandbox(Limits(), host=host) as second:
+            assert first.server.process.pid == pid != second.server.process.pid
+    with host.begun("interpreter"):
+        [begun] = host._idle["interpreter"]
+    assert begun.process.poll() is not None and servers(host) == {}
