@@ -24,7 +24,8 @@ from tests.conftest import ROOT, SOLUTION, importable, need
 NAME = notebook("p1").name
 FIGURES = ".jp-RenderedMarkdown img"
 KERNEL_AT = """(document.querySelector('[data-windowed-list-index="5"]')?.getBoundingClientRect().top ?? -1)"""
-THEMES = "lab/api/settings/@jupyterlab/apputils-extension:themes"
+THEME = "apputils-extension:themes", "theme"
+SAVING = "docmanager-extension:plugin", "autosave"  # else a test begins with what another has left
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +41,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     (course / "docs" / "figures").rename(course / "docs" / "elsewhere")  # a notebook brings its own along
     variables = {**os.environ, "HOME": str(folder), "JUPYTER_CONFIG_DIR": str(folder / "config")}
     with jupyter(lambda options: ["make", "lab", f"VENV={sys.prefix}", f"LAB={options}"], course, variables) as address:
+        choose(address, SAVING, False)
         yield address
 
 
@@ -51,16 +53,17 @@ def page(lab: str) -> Iterator[Any]:
 
 def opened(page: Any, lab: str, theme: str) -> None:
     """Open puzzle p1 in a theme, and wait until its kernel is there."""
-    choose(lab, theme)
+    choose(lab, THEME, theme)
     page.goto(f"{lab}lab/tree/notebooks/{NAME}?token=secret&reset")
     ready(page)
 
 
-def choose(lab: str, theme: str) -> None:
-    """Have JupyterLab show itself in a theme from now on."""
-    data = json.dumps({"raw": json.dumps({"theme": theme})}).encode()
+def choose(lab: str, setting: tuple[str, str], value: object) -> None:
+    """Have JupyterLab set something from now on."""
+    data = json.dumps({"raw": json.dumps({setting[1]: value})}).encode()
     headers = {"Authorization": "token secret", "Content-Type": "application/json"}
-    urllib.request.urlopen(urllib.request.Request(f"{lab}{THEMES}", data, headers, method="PUT")).close()
+    address = f"{lab}lab/api/settings/@jupyterlab/{setting[0]}"
+    urllib.request.urlopen(urllib.request.Request(address, data, headers, method="PUT")).close()
 
 
 def ready(page: Any) -> None:
@@ -85,7 +88,7 @@ def verdict(page: Any, words: str) -> Any:
 
 
 def test_it_opens_where_to_begin(page: Any, lab: str) -> None:
-    choose(lab, "JupyterLab Light")
+    choose(lab, THEME, "JupyterLab Light")
     page.goto(f"{lab}?token=secret")
     ready(page)
     assert page.locator(".jp-RenderedMarkdown h1").first.inner_text().startswith("Start here")
@@ -130,7 +133,7 @@ def test_a_learner_solves_puzzle_1(page: Any, lab: str, theme: str) -> None:
     picture(page, f"{name}-partly-right")
     assert violations(page, ".jp-RenderedHTML > div") == []
     page.wait_for_function(f"{KERNEL_AT} < 0")  # above what can be seen
-    report.locator("a", has_text=re.compile(r"^cell \[\d+\], line \d+")).first.click()
+    report.locator("a", has_text=re.compile(r"^cell \[\d+\], as you last ran it, line \d+")).first.click()
     page.wait_for_function(f"{KERNEL_AT} >= 0")
     fill_in(page, SOLUTION)
     run_all(page)
