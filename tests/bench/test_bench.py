@@ -289,6 +289,7 @@ def test_what_launches_itself_compiles_for_its_gpu(step: Path) -> None:
 COMPILED = """
 import inspect, runpy, sys
 from types import SimpleNamespace
+import torch
 import triton
 from triton.experimental.gluon._runtime import GluonJITFunction
 from triton.backends.compiler import GPUTarget
@@ -307,12 +308,13 @@ for d in (64, 128):
     for causal in (False, True) if "CAUSAL" in wanted else (True,):
         given = {
             name: SimpleNamespace(dtype=dtype, data_ptr=lambda: 0, shape=(4, 384, d)[:axes])
-            for dtype, axes, names in (("fp16", 3, "q k v o do dk dv"), ("fp32", 3, "sum"), ("fp32", 2, "lse delta"))
+            for bits, axes, names in ((16, 3, "q k v o do dk dv"), (32, 3, "sum"), (32, 2, "lse delta"))
+            for dtype in [getattr(torch, f"float{bits}")]
             for name in map("{}_ptr".format, names.split())
         }
         given |= {"scale": 0.125, "CAUSAL": causal}
-        grid, arguments = step["launched"](*map(given.get, wanted))
-        made = kernel.warmup(*arguments, grid=grid, num_warps=4)
+        grid, arguments, *options = step["launched"](*map(given.get, wanted))
+        made = kernel.warmup(*arguments, grid=grid, **(options[0] if options else {"num_warps": 4}))
         words = ("wgmma.mma_async", "cp.async.bulk.tensor", "setmaxnreg")
         print(all(word in made.asm["ptx"] for word in words))
 """
