@@ -83,7 +83,7 @@ def _outside(case: Case, refusal: Refusal, who: str, did: str) -> tuple[tuple[in
     tensor = case.tensors[refusal.tensor]
     name = tensor_name(refusal.tensor)
     shape = " x ".join(map(str, tensor.values.shape))
-    lanes = f"{refusal.outside} of {refusal.lanes} lanes are outside"
+    lanes = f"lanes outside: {refusal.outside} of {refusal.lanes}"
     if refusal.dtype != tensor.values.dtype.name:
         return None, f"{who} {did} {name} as {refusal.dtype}, but its elements are {tensor.values.dtype.name}."
     if refusal.first < 0:

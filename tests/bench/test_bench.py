@@ -307,9 +307,8 @@ wanted = list(inspect.signature(step["launched"]).parameters)
 for d in (64, 128):
     for causal in (False, True) if "CAUSAL" in wanted else (True,):
         given = {
-            name: SimpleNamespace(dtype=dtype, data_ptr=lambda: 0, shape=(4, 384, d)[:axes])
+            name: SimpleNamespace(dtype=getattr(torch, f"float{bits}"), data_ptr=lambda: 0, shape=(4, 384, d)[:axes])
             for bits, axes, names in ((16, 3, "q k v o do dk dv"), (32, 3, "sum"), (32, 2, "lse delta"))
-            for dtype in [getattr(torch, f"float{bits}")]
             for name in map("{}_ptr".format, names.split())
         }
         given |= {"scale": 0.125, "CAUSAL": causal}

@@ -14,9 +14,9 @@ from tests.judge.made import STORES, case, code, idea, puzzle, refusal, where
     ("facts", "sentence"),
     [
         ({"tensor": None}, "Program 3 read at an address that is near none of the tensors."),
-        ({"first": -2}, "Program 3 read 2 elements before the start of x (4 x 6); 4 of 8 lanes are outside."),
+        ({"first": -2}, "Program 3 read 2 elements before the start of x (4 x 6); lanes outside: 4 of 8."),
         ({"dtype": "float16"}, "Program 3 read x as float16, but its elements are float32."),
-        ({}, "Program 3 read x[4, 2], but x ends at row 3 (x has shape 4 x 6); 4 of 8 lanes are outside."),
+        ({}, "Program 3 read x[4, 2], but x ends at row 3 (x has shape 4 x 6); lanes outside: 4 of 8."),
     ],
 )
 def test_an_access_outside_is_told_in_a_sentence(facts: dict[str, object], sentence: str) -> None:
