@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 from checker import catalog
+from checker.course.kernel import Kernel
 from checker.course.ladder import RUNGS
 from checker.sandbox.host import Host
 from checker.sandbox.in_process import InProcess
@@ -16,7 +17,6 @@ from checker.sandbox.protocol.device import Device
 from checker.submission.read import Submission, defines
 
 if TYPE_CHECKING:  # numpy is imported while the sandbox starts
-    from checker.course.kernel import Kernel
     from checker.sandbox.parent import SandboxResult
     from checker.sandbox.protocol.launch import Launch
     from checker.submission.extract import Program

@@ -86,8 +86,8 @@ def check(
     except AnotherFirst as misuse:
         verdicts = [misused(str(misuse))]
     except Misuse as misuse:
-        help = f"{check_typed('p1')} checks one puzzle, and {check_typed('--help')} says more."
-        verdicts = [misused(str(misuse), help)]
+        hint = f"{check_typed('p1')} checks one puzzle, and {check_typed('--help')} says more."
+        verdicts = [misused(str(misuse), hint)]
     write(verdicts, json_path, table=puzzle is None and verdicts[0].status is not Status.MISUSED)
     worst = max((v.exit_status for v in verdicts), key=_SERIOUSNESS.index)
     sys.exit(worst)

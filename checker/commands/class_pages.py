@@ -226,7 +226,7 @@ def similar(places: tuple[Path, ...], folder: Path, puzzle: str | None, against:
     page = html(classes, counted, len(works) - counted)
     with writing(file):
         replace_whole(file, page.encode(), mode=0o600)  # it has names in it
-    say(screen, f"Submissions compared: {counted}; pairs to look at: {sum(one.total for one in classes)}.", str(file))
+    say(screen, f"Submissions compared: {counted}. Pairs to look at ({sum(one.total for one in classes)}):", str(file))
 
 
 def _read(works: Iterable[Work], before: str = "") -> dict[str, list[tuple[str, Submission]]]:

@@ -178,7 +178,7 @@ def main() -> NoReturn:
         os._exit(ExitStatus.FAULT)  # without flushing what cannot be written
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # what is left is Python's own end
-        gc.freeze()  # which would look for garbage among all that was imported
+        gc.freeze()  # that end need not look for garbage among all that was imported
 
 
 def _shows(stream: io.TextIOBase | Any) -> bool:

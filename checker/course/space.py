@@ -105,7 +105,7 @@ def _related(space: Space, random: np.random.Generator, written: Sequence[float]
 
 def _between(numbers: Sequence[float]) -> Array:
     """Return numbers, and those halfway between two of them."""
-    some = np.array(sorted({*numbers})[:40])  # np.unique imports more of NumPy first
+    some = np.sort(np.array([*{*numbers}], float))[:40]  # np.unique would import more of NumPy
     return np.asarray((some[:, None] + some) / 2).ravel()
 
 

@@ -117,9 +117,9 @@ class Host:
 
     @contextmanager
     def begun(self, kind: str) -> Iterator[None]:
-        """Let the first server of a kind import Triton while this process does something else, as imports do.
+        """Start the first server of a kind ahead, so that it imports Triton while this process imports as well.
 
-        Nothing is begun where servers are kept, or where there are none. If nobody asks for it in time, it is ended.
+        Nothing is started where servers are kept, or there are none. One that nobody asks for ends with the block.
         """
         if self.walled and not self.kept:
             self._idle.setdefault(kind, []).append(Server(kind, self.cage, kept=False))
@@ -136,7 +136,7 @@ class Host:
         It is kept only after it has said that nothing is left of the request. `may_stay`: if the host keeps servers.
         """
         kept = self.kept and may_stay
-        idle = self._idle.setdefault(kind, []) if kept or not self.kept else []
+        idle = self._idle.setdefault(kind, []) if may_stay or not self.kept else []
         while idle and idle[-1].gone:
             idle.pop().close()
         server = idle.pop() if idle else Server(kind, self.cage, kept)

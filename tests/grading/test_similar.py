@@ -257,16 +257,16 @@ def test_the_command(tmp_path: Path) -> None:
         (place / "p3_online_softmax.py").write_text(text)
     (tmp_path / "course" / "submitted" / "anna" / "p1_naive_softmax.py").write_text(solution("p1").read_text())
     done = typed("similar", cwd=tmp_path)
-    assert done.returncode == 0 and "compared: 4; pairs to look at: 1." in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 0 and "compared: 4. Pairs to look at (1):" in done.stdout, done.stdout + done.stderr
     page = tmp_path / "similar.html"
     assert "anna and ben" in page.read_text() and stat.S_IMODE(page.stat().st_mode) == 0o600
     done = typed("similar", "course/submitted", "--puzzle", "1", "--file", "other.html", cwd=tmp_path)
-    assert done.returncode == 0 and "compared: 1; pairs to look at: 0." in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 0 and "compared: 1. Pairs to look at (0):" in done.stdout, done.stdout + done.stderr
     later = tmp_path / "2026" / "emil" / "p3_online_softmax.py"
     later.parent.mkdir(parents=True)
     later.write_text(disguised(ODD, "p3"))
     done = typed("similar", "2026", "--against", "course/submitted", "--file", "years.html", cwd=tmp_path)
-    assert done.returncode == 0 and "compared: 1; pairs to look at: 1." in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 0 and "compared: 1. Pairs to look at (1):" in done.stdout, done.stdout + done.stderr
     assert "<h3>emil and course/submitted: " in (tmp_path / "years.html").read_text()
     for arguments, reason in [
         (("nowhere",), "There is no nowhere"),
