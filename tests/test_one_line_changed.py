@@ -35,6 +35,8 @@ CHANGES = {
         "        li = alpha",
         "        Pij = tl.where(Pij < 1e-7, 0.0, Pij)\n        li = alpha",
     ),
+    "held_at_16": ("p5", "Pij = tl.exp(Sij - mij[:, None])", "Pij = tl.exp(tl.maximum(Sij - mij[:, None], -16.0))"),
+    "old_sum_cut_below_16": ("p4", "tl.exp(m - shift)", "tl.where(m - shift > -16.0, tl.exp(m - shift), 0.0)"),
     "rescaled_from_12_on": (
         "p6",
         "mi_new = tl.maximum(mi, tl.max(Sij, axis=1))",

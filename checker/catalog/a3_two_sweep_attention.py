@@ -80,6 +80,7 @@ def cases(draw: Draw) -> list[Case]:
         launch("large scores", "any-length", large, values.large_scores(random("large"), large), once=True),
         *make.every_class("any-length"),
         make.long_sum(),
+        make.far_below(),
         *make.plain_cases(),
     ]
     return [*made, *make.every_order(made), make.far_rows()]

@@ -142,6 +142,7 @@ def _of_attention(make: BiasMaker) -> list[Case]:
         normal("tall tiles", "half", shape(132 + some(), 36 + some(), 64, 128, 16), half, once=True),
         normal("wide tiles", "any-length", shape(20 + some(), 144 + some(), 64, 16, 128), once=True),
         normal("tall tiles", "any-length", shape(132 + some(), 20 + some(), 64, 128, 16), once=True),
+        make.far_below(kind=PER_QUERY),
         *make.every_class("any-length", causal=False),
         *make.every_class("causal", causal=True),
         *make.plain_cases(kind=FULL),

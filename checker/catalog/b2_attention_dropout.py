@@ -101,6 +101,7 @@ def _forward_cases(draw: Draw) -> list[Case]:
         make.with_next("large scores", "any-length", large, large_scores(random("large"), large), once=True),
         *make.every_class("any-length"),
         make.long_sum(),
+        make.far_below(),
         *make.plain_cases(),
         normal("whole tiles of one head", "positions", PLAIN, once=True),
     ]

@@ -97,6 +97,7 @@ def _splits(make: SplitCaseMaker) -> list[Case]:
         ),
         *(normal("blocks exchanged", "any-length", s, once=True, cut=c) for s, c in _of_other_blocks(make)),
         normal("a split longer than all keys", "any-length", shape(2, 17 + some()), once=True, cut=Cut(3, 2**16 + 8)),
+        make.far_below(cut=Cut(2, 6_200)),
         *make.every_split(),
         *make.plain_cases(whole=replace(PLAIN, n_q=16), cut=Cut(3, 16)),
     ]

@@ -85,6 +85,7 @@ def cases(draw: Draw) -> list[Case]:
         normal("tall tiles", "half", shape(132 + some(), 20 + some(), 64, 128, 16), np.float16, once=True),
         launch("large scores", "any-length", large, values.large_scores(random("large"), large), once=True),
         *make.every_class("any-length"),
+        make.far_below(),
         *make.plain_cases(),
     ]
     return [*made, *make.every_order(made), make.far_rows()]

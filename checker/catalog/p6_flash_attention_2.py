@@ -96,6 +96,7 @@ def cases(draw: Draw) -> list[Case]:
         *make.every_class("any-length", causal=False),
         *make.every_class("causal", causal=True),
         make.long_sum(causal=True),
+        make.far_below(),
         *make.plain_cases(),
         *make.plain_causal(),
     ]

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from checker.catalog.attention.launch import Shape, tensors
 from checker.catalog.numbers import BF16
-from checker.catalog.softmax.cases import RISE, SMALL_TERM
+from checker.catalog.softmax.cases import RISE, RISE_IN_FP16, SMALL_TERM
 from checker.course.case import Array, Tensor, as_bf16
 
 LARGEST_SCORE = 1e12  # two fp16 rows of 128 give no more: what is larger may stand for infinity
@@ -93,11 +93,23 @@ def large_scores(random: np.random.Generator, shape: Shape, largest: float = LAR
 
 
 def rising_scores(random: np.random.Generator, shape: Shape, dtype: npt.DTypeLike) -> Inputs:
-    """Return the scores of every other query rise by `RISE` from one tile of keys to the next."""
+    """Return scores of which those of every other query rise from tile to tile, by `RISE` or by `RISE_IN_FP16`."""
     plain = normal_inputs(random, shape, dtype)
     q, k = plain.q.copy(), plain.k.copy()
-    q[..., 0], k[..., 0] = 0.0, np.arange(shape.n_k) // shape.Bc
-    q[:, 1::2, 0] = RISE / plain.scale
+    k[..., 0] = np.arange(shape.n_k) // shape.Bc
+    q[:, 3::4] *= 0.01
+    q[..., 0] = np.resize([0.0, RISE, 0.0, RISE_IN_FP16], shape.n_q) / plain.scale
+    return replace(plain, q=q, k=k)
+
+
+def scores_far_below(random: np.random.Generator, shape: Shape) -> Inputs:
+    """Return scores of keys so far below the one in the middle that each counts for nothing, but all for something.
+
+    How far is another number for each query: from 8 to 18.5.
+    """
+    plain = normal_inputs(random, shape)
+    q, k = plain.q * 0.1, plain.k.copy()
+    q[..., 0], k[..., 0] = np.linspace(-8.0, -18.5, shape.n_q) / plain.scale, np.arange(shape.n_k) != shape.n_k // 2
     return replace(plain, q=q, k=k)
 
 

@@ -25,7 +25,7 @@ from checker.course.case import Array, Case, as_bf16
 from checker.course.kernel import Kernel
 from checker.course.puzzle import Draw, Pictured
 
-RISE = 100.0  # its exponential is more than fp32 can hold
+RISE, RISE_IN_FP16 = 89.0, 11.2  # their exponentials are just more than fp32 and fp16 can hold
 SMALL_TERM = np.log(0.9 * 2.0**-10)  # a block of its exponentials, added to two blocks of ones in fp16, is lost
 
 
@@ -140,6 +140,7 @@ class CaseMaker:
             *self.plain_cases(kinds, 3 * block),
             *self.of_every_size(),
             *self.resized(1024)._of_real_size(),
+            self.resized(1024)._far_below(),
             self.resized(4, owned=1)._many_blocks(),
             self.resized(1).launch("as many rows as columns", "any-length", normal("alike", 5, 5), (0, 0), once=True),
             self.tall_case(),
@@ -245,6 +246,14 @@ class CaseMaker:
             x[2] += (np.arange(x.shape[1]) // self.width * RISE).astype(dtype)
             made.append(self.launch(f"long rows, {np.dtype(dtype)}", proves, x, equal_gaps(random), once=True))
         return made
+
+    def _far_below(self) -> Case:
+        """Return rows with all but one column so far down that each counts for nothing, but all for something."""
+        random = self.draw.case("far below")
+        x = np.repeat([[-16.0], [-20.5]], 40_000 + int(random.integers(1, 400)), axis=1)
+        x[:, 20_000] = 0.0
+        made = self.launch("all but one far below it", "values", x.astype(np.float32), (0, 0), once=True)
+        return replace(made, informative=False)
 
     def _many_blocks(self) -> Case:
         """Return a row of more columns than blocks of 4 to the third power have."""

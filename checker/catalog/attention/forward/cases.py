@@ -19,6 +19,7 @@ from checker.catalog.attention.values import (
     large_scores,
     long_sums,
     normal_inputs,
+    scores_far_below,
 )
 from checker.catalog.cases import covering, orders
 from checker.catalog.numbers import half_in_words, halves
@@ -134,6 +135,14 @@ class CaseMaker:
             self.normal(c.name, c.proves(causal if mask else full), c.shape, c.dtype, once=True, **_mask(mask))
             for c, mask in of_every_order(made, self.sizes)
         ]
+
+    def far_below(self, **how: Any) -> Case:
+        """Return a launch whose scores lie far below that of one key, in a hundred tiles."""
+        random = self.random("far below")
+        shape = Shape(16, 12_000 + int(random.integers(1, 400)), 16, 16, 128)
+        inputs = scores_far_below(random, shape)
+        made = self._launch("all scores but one far below it", "values", shape, inputs, once=True, **how)
+        return replace(made, informative=False)
 
     def long_sum(self, **mask: bool) -> Case:
         """fp16 inputs that show what is added up in half: many small terms."""
