@@ -79,7 +79,12 @@ def located(items: list[Wrong], failed: list[Case], right: list[Case], where: Lo
 
 def _rounded(items: list[Wrong]) -> Finding | None:
     """Return the finding on outputs that were rounded to 16 bits, if that is all that is wrong with them."""
-    outputs = [(i, n) for i in items for n in i.wrong if says_how_rounded(i.outputs[n])]
+    outputs = [
+        (i, n)
+        for i in items
+        for n in i.wrong
+        if i.case.tensors[n].type == "float32" and _telling(i.outputs[n]).size >= ENOUGH
+    ]
     types = {rounded_to(i.outputs[n], i.expected[n]) for i, n in outputs}
     kind = types.pop() if types else None
     if types or kind is None:
@@ -264,27 +269,15 @@ def _telling(actual: Array) -> Array:
     return told
 
 
-def says_how_rounded(actual: Array) -> bool:
-    """Return whether an output has enough values to say to which type they were rounded."""
-    return _telling(actual).size >= ENOUGH
-
-
 def rounded_to(actual: Array, expected: Expected) -> str | None:
-    """Return the type of 16 bits that all of an output was rounded to, another one than its own; or None.
-
-    And that is all that is wrong with it.
-    """
+    """Return the type of 16 bits that all of an output in fp32 was rounded to, if that is all that is wrong with it."""
     values, right = _telling(actual), expected.values
-    if values.size < ENOUGH:
-        return None
     with np.errstate(all="ignore"):
         for name, rounded, eps in (
             ("fp16", values.astype(np.float16).astype(np.float32), 2.0**-10),
             ("bf16", as_bf16(values), 2.0**-7),
         ):
             near = np.abs(actual - right) <= eps * np.abs(right) + 2.0**-24 + expected.tolerance
-            if name == "fp16" and actual.dtype == np.float16:
-                continue
             if np.array_equal(rounded, values) and bool(np.all(near | (actual == right))):
                 return name
     return None

@@ -31,17 +31,26 @@ class Refused:
 
 
 def name_refusals(puzzle: Puzzle, refused: list[Refused], where: Locator, code: Text) -> Iterator[Finding]:
-    """Findings for accesses outside a tensor. A name hides all others: of one column, wrong addresses look alike."""
+    """Findings for accesses outside a tensor. A name hides all others: of one column, wrong addresses look alike.
+
+    It has to explain at least half of the launches in which that line was refused.
+    """
     if not refused:
         return  # which lines a kernel has takes longer to say than everything else here
     candidates = ideas(puzzle.misconceptions, Reaches, lambda sign: sign.line is None or bool(sign.line(code)))
     named, rest = cover(candidates, refused, lambda sign, item: item.recognised_by(sign), 1)
     for idea, items in named:
+        if sum(_place(item) == _place(items[0]) for item in rest) > len(items):
+            break
         general = refusal_finding(items[0], where)
         yield idea.finding(Status.OUT_OF_BOUNDS, general.where, (general.explanation,))
         return
-    for item in first_of_each(rest, lambda item: (item.refusal.line, item.refusal.store)):
+    for item in first_of_each(refused, _place):
         yield refusal_finding(item, where)
+
+
+def _place(refused: Refused) -> tuple[int, bool]:
+    return refused.refusal.line, refused.refusal.store
 
 
 def refusal_finding(refused: Refused, where: Locator) -> Finding:
