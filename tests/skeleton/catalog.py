@@ -39,8 +39,8 @@ def cases(draw: Draw) -> list[Case]:
         x, y = (random.normal(0.0, 2.0, 2500).astype(dtype) for _ in range(2))
         proves = ("half",) if word else ("any-length", "traffic")
         made.append(launch(KERNEL, f"{word}blocks as on a GPU", proves, x, y, 1024))
-    x, y = (random.normal(0.0, 2.0, (PIECES, 64)).astype(np.float32) for _ in range(2))
-    made.append(far_launch(KERNEL, "a very long vector", ("any-length",), x, y, FAR_APART // 64))
+    x, y = (random.normal(0.0, 2.0, (PIECES, 64)).astype(np.float16) for _ in range(2))
+    made.append(far_launch(KERNEL, "fp16 a very long vector", ("half",), x, y, FAR_APART // 64))
     return list({case.name: case for case in made}.values())
 
 
