@@ -37,6 +37,7 @@ MUCH = 2.0  # CPU seconds of what the tests of a file share: more stands in the 
 SHORT = 0.25  # CPU seconds of a test that stands for its file where no other one's turn has come
 SHARED = "fixtures"  # of a file, in the place of a function: what its tests share, once
 CHANGED = 12.0  # CPU seconds of those of what has changed
+OF_THE_JUDGE = ("test_one_line_changed.py", "test_kernels.py")  # what a change of it, or of a launch, may let through
 IDS = {rung.id for rung in ladder.LADDER}
 
 
@@ -65,10 +66,9 @@ class Item:
         """The folder that it lies in, named as that of `checker` that it is about; if there is none, its file."""
         return self.file.partition("/")[0]
 
-    @property
-    def place(self) -> str:
-        """Where it stands among all tests: a hash, so that a slice has of everything."""
-        return hashlib.sha256(self.id.encode()).hexdigest()
+    def place(self, number: int = 0) -> str:
+        """Where it stands among all tests: a hash, so that a slice has of everything. `number`: of the slice."""
+        return hashlib.sha256(f"{number or ''}{self.id}".encode()).hexdigest()
 
 
 Costs = Mapping[str, Mapping[str, Mapping[str, float]]]  # of file, function and puzzle
@@ -122,11 +122,11 @@ def chosen(every: Sequence[Item], costs: Costs, number: int, changed: Collection
     """Those that run as slice `number`. `changed`: rooms, files and puzzles."""
     dear = {item: seconds for item in every if (seconds := cost(item, costs))}
     files: defaultdict[str, list[Item]] = defaultdict(list)
-    for item in sorted(dear, key=lambda item: item.place):
+    for item in sorted(dear, key=Item.place):
         files[item.file].append(item)
     now = {item for file, own in files.items() for item in _slice(own, dear, shared(file, costs), number)}
     left, paid = CHANGED, {item.file for item in now}
-    for item in sorted(dear.keys() - now, key=lambda item: (item.puzzle not in changed, item.place)):
+    for item in sorted(dear.keys() - now, key=lambda item: (item.puzzle not in changed, item.place(number))):
         price = dear[item] + (0.0 if item.file in paid else shared(item.file, costs))
         if price <= left and not {item.room, item.puzzle}.isdisjoint(changed):
             left -= price
@@ -142,7 +142,7 @@ def _slice(of_file: list[Item], dear: Mapping[Item, float], shared: float, numbe
     """
     whole = sum(dear[item] for item in of_file)
     slices, wait = turns(whole, shared)
-    number += int(Item(of_file[0].file).place, 16)  # else all files had their first test in slice 0
+    number += int(Item(of_file[0].file).place(), 16)  # else all files had their first test in slice 0
     if number % wait:
         return []
     this = number // wait % slices
@@ -190,6 +190,8 @@ def about_of(name: str) -> Iterable[str]:
     path = Path(name)
     if path.parts[:1] in (("checker",), ("tests",)) and len(path.parts) > 1:
         yield path.parts[1]
+    if path.parts[:2] in (("checker", "catalog"), ("checker", "judge")):
+        yield from OF_THE_JUDGE
     if (start := path.stem.partition("_")[0]) in IDS:
         yield start
     if path.parts[:2] == ("checker", "catalog"):

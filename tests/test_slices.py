@@ -122,11 +122,11 @@ def test_what_tests_share_is_summed_of_each_file_however_many_processes_have_mad
 
 def test_what_a_file_is_about() -> None:
     about = {
-        "checker/judge/traffic.py": {"judge"},
+        "checker/judge/traffic.py": {"judge", *slices.OF_THE_JUDGE},
         "tests/judge/test_traffic.py": {"judge"},
         "tests/test_course.py": {"test_course.py"},
-        "checker/catalog/p4_tiled_softmax.py": {"catalog", "p4"},
-        "checker/catalog/attention/dropout/models.py": {"catalog", "b2"},
+        "checker/catalog/p4_tiled_softmax.py": {"catalog", *slices.OF_THE_JUDGE, "p4"},
+        "checker/catalog/attention/dropout/models.py": {"catalog", *slices.OF_THE_JUDGE, "b2"},
         "solutions/p4_tiled_softmax.md": {"p4"},
         "tests/wrong/p4.diff": {"wrong", "p4"},
         "README.md": set(),
@@ -175,7 +175,7 @@ def test_the_slice_counts_commits_and_what_has_changed_is_since_the_last_push(
     (repository / "checker" / "sandbox" / "x.py").write_text("changed")
     (repository / "puzzles" / "p5_new.py").touch()
     assert slices.commits() == 4
-    assert slices.changed() == {"judge", "p4", "sandbox", "p5"}
+    assert slices.changed() == {"judge", *slices.OF_THE_JUDGE, "p4", "sandbox", "p5"}
     monkeypatch.setenv("SINCE", "HEAD~1")
     assert slices.changed() == {"p4", "sandbox", "p5"}
     monkeypatch.setenv("SINCE", "0" * 40)  # as of a new branch
