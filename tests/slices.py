@@ -67,7 +67,7 @@ class Item:
         return self.file.partition("/")[0]
 
     def place(self, number: int = 0) -> str:
-        """Where it stands among all tests: a hash, so that a slice has of everything. `number`: of the slice."""
+        """Where it stands among all tests: a hash, so that a slice has of everything; another for each number."""
         return hashlib.sha256(f"{number or ''}{self.id}".encode()).hexdigest()
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests import size
+from tests.conftest import need
 
 
 @pytest.mark.parametrize(
@@ -56,4 +57,5 @@ def test_more_than_the_limits_allow_is_a_failure_and_moving_is_no_way_out(
 
 
 def test_the_project_is_no_larger_than_its_limits() -> None:
+    need("git")
     assert size.too_large(size.limited(size.tracked()) | size.marginal(), size.LIMITS.read_text()) == []

@@ -1,6 +1,6 @@
 """`python -m tests.versions.verdicts`: all solutions and some wrong kernels get their verdicts, with this Triton.
 
-Which ones counts the commits, as the slices of the tests do. What needs PyTorch is left out. It takes no more
+Which ones depends on the number of commits, as for slices. What needs PyTorch is left out. It takes no more
 than what the course itself needs, so it runs in an environment that has nothing else.
 """
 

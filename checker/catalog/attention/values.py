@@ -97,7 +97,7 @@ def rising_scores(random: np.random.Generator, shape: Shape, dtype: npt.DTypeLik
     plain = normal_inputs(random, shape, dtype)
     q, k = plain.q.copy(), plain.k.copy()
     k[..., 0] = np.arange(shape.n_k) // shape.Bc
-    q[:, 3::4] *= 0.01
+    q[:, 3::4] *= 0.1
     q[..., 0] = np.resize([0.0, RISE, 0.0, RISE_IN_FP16], shape.n_q) / plain.scale
     return replace(plain, q=q, k=k)
 
