@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from checker import catalog
+from checker.catalog import p5_flash_attention_1 as p5
 from checker.catalog.attention import dropped as dropout
 from checker.catalog.attention import reference as attention
+from checker.catalog.attention import values
 from checker.catalog.attention.backward import gradients as backward
 from checker.catalog.attention.bias.gradient import expected_gradient
-from checker.catalog.attention.launch import shape_of, tensors, wide
+from checker.catalog.attention.launch import Shape, shape_of, tensors, wide
 from checker.course.case import Array, Case
 from checker.sandbox.protocol.philox import rand
 from tests.conftest import importable
@@ -67,6 +71,29 @@ def test_the_forward_reference_is_the_definition(puzzle_id: str, key: str) -> No
         elif "m_ptr" in expected:
             m, l = expected["m_ptr"].values, expected["l_ptr"].values
             compare(m + np.log(l), lse, case, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("make", "dtypes"),
+    [
+        (values.rising_scores, [(np.float16,), (np.float32,)]),
+        (values.scores_far_below, [()]),
+        (values.long_sums, [()]),
+    ],
+)
+def test_a_score_added_up_term_by_term_is_within_what_is_allowed(
+    make: Any, dtypes: list[tuple[type[Any], ...]]
+) -> None:
+    """Of values with one large term: all others are rounded when they are added to it, some all in one direction."""
+    shape = Shape(24, 160, 64, 16, 64)
+    for seed, dtype in itertools.product(range(60), dtypes):
+        case = p5.launch("made", (), shape, make(np.random.default_rng(seed), shape, *dtype))
+        q, k = (wide(case, name).astype(np.float32) for name in "qk")
+        added = np.zeros((1, 24, 160), np.float32)
+        for d in range(64):
+            added += q[:, :, None, d] * k[:, None, :, d]
+        off = np.abs(np.float32(case.scalars["scale"]) * added - attention.scores(case))
+        assert np.all(off <= 1.5 * attention.score_error(case))
 
 
 def with_exact_by_products(case: Case) -> Case:

@@ -16,6 +16,9 @@ LARGEST_SCORE = 1e12  # two fp16 rows of 128 give no more: what is larger may st
 # A GPU rounds scale * s - m once, after the difference: half a unit in the last place of m is left, whose exponential
 # has to be finite.
 LARGEST_ON_GPU = 1e8
+# A power of two, beside one large term: where a row of Q and one of K hold one number throughout, all other terms are
+# alike, and a number with more bits would be rounded the same way each time that one is added.
+SMALLER = 1 / 8
 
 
 @dataclass(frozen=True)
@@ -97,7 +100,7 @@ def rising_scores(random: np.random.Generator, shape: Shape, dtype: npt.DTypeLik
     plain = normal_inputs(random, shape, dtype)
     q, k = plain.q.copy(), plain.k.copy()
     k[..., 0] = np.arange(shape.n_k) // shape.Bc
-    q[:, 3::4] *= 0.1
+    q[:, 3::4] *= SMALLER
     q[..., 0] = np.resize([0.0, RISE, 0.0, RISE_IN_FP16], shape.n_q) / plain.scale
     return replace(plain, q=q, k=k)
 
@@ -108,7 +111,7 @@ def scores_far_below(random: np.random.Generator, shape: Shape) -> Inputs:
     How far is another number for each query: from 8 to 18.5.
     """
     plain = normal_inputs(random, shape)
-    q, k = plain.q * 0.1, plain.k.copy()
+    q, k = plain.q * SMALLER, plain.k.copy()
     q[..., 0], k[..., 0] = np.linspace(-8.0, -18.5, shape.n_q) / plain.scale, np.arange(shape.n_k) != shape.n_k // 2
     return replace(plain, q=q, k=k)
 
@@ -193,7 +196,7 @@ def long_sums(random: np.random.Generator, shape: Shape) -> Inputs:
     plain = normal_inputs(random, shape)
     scores = random.normal(SMALL_TERM, 0.05, shape.n_k) + 2.0
     scores[: 2 * shape.Bc] = 2.0
-    q, k, v = plain.q * 0.1, plain.k * 0.1, plain.v
+    q, k, v = plain.q * SMALLER, plain.k * SMALLER, plain.v
     k[:, : 2 * shape.Bc] = 0.0  # exactly: the sum of these is a power of two
     q[..., 0], k[..., 0], v[..., -1] = 1.0 / plain.scale, scores, 1.0
     half = [x.astype(np.float16) for x in (q, k, v)]
