@@ -29,7 +29,9 @@ class Space:
     choices: Mapping[str, Sequence[int]]  # blocks and masks, and `half`
     numbers: Mapping[str, tuple[float, float]]  # by tensor or scalar: the range of one number in it
     arguments: Callable[[Mapping[str, Ints]], dict[str, Any]]
-    """Columns of scalars and constexprs, shapes of PyTorch's tensors, `programs` along each axis, `cost`."""
+    """Columns of scalars and constexprs, shapes of PyTorch's tensors, `cost`, and `programs`: along each axis how many
+    there are, and the first whose results depend on what it computes.
+    """
     case: Callable[[str, Mapping[str, int], Numbers, np.random.Generator], Case]
     """(name, what is drawn, numbers, random numbers) → the launch; with usual data if only scalars have numbers."""
 
@@ -61,8 +63,9 @@ def points(space: Space, random: np.random.Generator, written: Sequence[float]) 
     affordable = np.argsort(cost)[: np.sum(cost <= MOST_COST)]
     drawn, count = {name: values[affordable] for name, values in every.items()}, len(affordable)
     columns = space.arguments(drawn)
-    for axis, extent in enumerate(columns["programs"]):
-        program = np.where(random.random(count) < 0.2, extent - 1, random.integers(0, 1 << 40, count) % extent)
+    for axis, (extent, first) in enumerate(columns["programs"]):
+        any_one = first + random.integers(0, 1 << 40, count) % (extent - first)
+        program = np.where(random.random(count) < 0.2, extent - 1, any_one)
         drawn |= {f"program{axis}": program}
         columns |= {f"program_id{axis}": program, f"num_programs{axis}": extent}
     numbers = {name: _numbers(random, bounds, count, written) for name, bounds in space.numbers.items()}

@@ -14,7 +14,7 @@ from checker.course.columns import columns, has_wide
 from checker.course.language import CHINESE, LANGUAGES, speaking
 from checker.course.lesson import emptied, hints, kernel_cell, script_cells
 from checker.course.paragraphs import IN_ENGLISH
-from checker.course.translation import phrases
+from checker.course.translation import phrasebook, phrases
 from checker.course.verdict import Finding, Status, Verdict
 from checker.publish import translations
 from checker.publish.hosted import hosted
@@ -123,6 +123,15 @@ def test_a_lesson_in_chinese_has_the_same_code_and_is_up_to_date(puzzle_id: str)
     for number, (one, two) in enumerate(zip(found, made, strict=True)):
         assert number == stub or "".join(one["source"]) == "".join(two["source"]), "run: python -m checker build"
         assert one.get("attachments") == two.get("attachments")
+
+
+@pytest.mark.parametrize("puzzle_id", IN_CHINESE)
+def test_every_launch_has_a_name_in_chinese(puzzle_id: str) -> None:
+    """Only the report on a kernel that is wrong in it would show that one has none."""
+    puzzle = catalog.load(puzzle_id)
+    for draw in (puzzle.draw(), puzzle.draw("autumn")):
+        for case in (*puzzle.cases(draw), *puzzle.large_cases(draw)):
+            assert None not in map(phrasebook(CHINESE).said, (case.name, case.title)), case.title
 
 
 def test_the_first_notebook_in_chinese_is_up_to_date() -> None:

@@ -47,6 +47,8 @@ def _arguments(launch: Launch, kernel: str, at: Mapping[str, Ints]) -> dict[str,
     random = np.random.default_rng(0)
     grid = launch(kernel, "", COUNTED, normal_inputs(random, COUNTED), CUT, random).grid
     along = {4: tr, 3: tc, 2: heads, 6: splits, 64: n_q}
+    unseeing = np.where(causal, np.maximum(n_q - n_k, 0), 0)  # the first so many queries see no key
+    first = {4: unseeing // Br, 64: unseeing}
     run = np.minimum(heads, FEW) * np.minimum(tr * tc, FEW * np.maximum(tr, tc)) + splits * heads
     q, k = (one, heads, n_q, D), (one, heads, n_k, D)
     rows = {"q": D + at["q_gap"], "k": D + at["k_gap"]}
@@ -54,7 +56,7 @@ def _arguments(launch: Launch, kernel: str, at: Mapping[str, Ints]) -> dict[str,
     strides |= {f"{x}_head_stride": at[f"n_{x}"] * row + at[f"{x}_head_gap"] for x, row in rows.items()}
     shapes = {"q": q, "k": k, "v": k, "o": q, "do": q, "lse": q[:3]}
     blocks = {"Br": Br, "Bs": power(splits), "CAUSAL": causal, "causal": causal}
-    programs = tuple(along.get(extent, one) for extent in grid)
+    programs = tuple((along.get(extent, one), first.get(extent, 0 * one)) for extent in grid)
     cost = heads * (n_q * n_k + (n_q * splits + n_k) * D) + run * (2000 + Br * Bc * D // 100)
     return {**at, **strides, **shapes, **blocks, "programs": programs, "cost": cost}
 

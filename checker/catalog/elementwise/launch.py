@@ -90,7 +90,8 @@ def spaces(kernel: Kernel, proves: str) -> dict[str, Space]:
 
     def arguments(at: Mapping[str, Ints]) -> dict[str, Any]:
         programs = -(-at["n"] // at["BLOCK_SIZE"])
-        return {**at, "programs": (programs,), "cost": at["n"] + np.minimum(programs, FEW) * (200 + at["BLOCK_SIZE"])}
+        cost = at["n"] + np.minimum(programs, FEW) * (200 + at["BLOCK_SIZE"])
+        return {**at, "programs": ((programs, 0),), "cost": cost}
 
     def case(name: str, at: Mapping[str, int], numbers: Numbers, random: np.random.Generator) -> Case:
         usual = random.normal(0.0, 2.0, (2, at["n"]))

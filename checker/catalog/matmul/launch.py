@@ -141,7 +141,7 @@ def spaces(kernel: Kernel) -> dict[str, Space]:
         strides = {f"{gap[0]}_row_stride": width + at[gap] for gap, width in zip(GAPS, (k, k, n), strict=True)}
         run = np.minimum(tm, FEW) * np.minimum(tn, FEW) * tk
         cost = m * k + n * k + m * n + run * (500 + at["Bm"] * at["Bn"] * at["Bk"] // 50)
-        return {**at, **strides, "programs": (tm, tn), "cost": cost}
+        return {**at, **strides, "programs": ((tm, 0), (tn, 0)), "cost": cost}
 
     def case(name: str, at: Mapping[str, int], numbers: Numbers, random: np.random.Generator) -> Case:
         shape = Shape(**{size: at[size] for size in (*SIZES, *BLOCKS)}, gaps=(at["a_gap"], at["b_gap"], at["c_gap"]))

@@ -116,7 +116,7 @@ def spaces(
         steps, programs = -(-n // block), -(-count // own)
         strides = {"x_row_stride": n + at["x_gap"], "y_row_stride": (count if transposed else n) + at["y_gap"]}
         cost = n * count + np.minimum(programs, FEW) * (100 + steps * (block * own + 200))
-        return {**at, **strides, width: block, "programs": (programs, steps)[: 1 + transposed], "cost": cost}
+        return {**at, **strides, width: block, "programs": ((programs, 0), (steps, 0))[: 1 + transposed], "cost": cost}
 
     def case(name: str, at: Mapping[str, int], numbers: Numbers, random: np.random.Generator) -> Case:
         own, n, count = at.get("BLOCK_ROWS", 1), at["n_cols"], at["n_rows"]

@@ -89,11 +89,14 @@ def _after(loops: int) -> Begins:
 
 
 def _pointers_past_the_row(case: Case, program: int) -> tuple[Reach, ...]:
-    """Return the first load of the second loop, from where the first one has left the pointers."""
-    first = program * rows_owned(case)
-    last, width = min(first + rows_owned(case), row_count(case)) - 1, min(block_size(case), columns(case))
-    moved = -(-columns(case) // block_size(case)) * block_size(case)
-    return (Reach(False, "x_ptr", first * X(case) + moved, last * X(case) + moved + width - 1),)
+    """Return the loads of the second and the third loop, from where the one before has left the pointers."""
+    first, width, n = program * rows_owned(case), block_size(case), columns(case)
+    last, moved = min(first + rows_owned(case), row_count(case)) - 1, -(-n // width) * width
+    return tuple(
+        Reach(False, "x_ptr", first * X(case) + past, last * X(case) + past + min(width, n - start) - 1)
+        for start in range(0, n, width)
+        for past in (moved + start, 2 * moved + start)
+    )
 
 
 def _start_twice(store: bool, stride: Stride) -> Reaches:
