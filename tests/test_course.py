@@ -34,7 +34,7 @@ from checker.publish.hosted import hosted
 from checker.publish.start import start_notebook
 from checker.sandbox.protocol.records import is_size
 from checker.submission.read import from_file
-from tests.conftest import ROOT, STEMS_OF_KERNELS, check_path
+from tests.conftest import ROOT, STEMS_OF_KERNELS, check_path, ran
 
 STEMS = ladder.stems()
 LINK = re.compile(r"\]\(([^)\s]+)\)")
@@ -375,13 +375,20 @@ def test_neither_files_nor_rooms_import_each_other_in_a_circle() -> None:
         TopologicalSorter(graph).prepare()
 
 
+@pytest.mark.parametrize("module", ["checker.commands.cli", "checker.answers.child"])
+def test_what_starts_a_sandbox_imports_nothing_slow_before(module: str) -> None:
+    """So the sandbox imports Triton while the judge imports NumPy."""
+    slow = "{'numpy', 'triton', 'IPython'} & sys.modules.keys()"
+    ran(sys.executable, "-c", f"import sys, {module}; sys.exit(str({slow}) if {slow} else 0)", ends=0)
+
+
 WHOLE_FILES = re.compile(r"checker\.(check\.own|catalog\.own(\..*)?|sandbox\.inside\.own\w*)")
 BELOW = {"course", "check", "judge", "sandbox", "catalog", "submission", "report"}
 
 
-def test_what_judges_whole_files_is_imported_by_commands_and_notebooks_alone() -> None:
+def test_what_judges_whole_files_is_imported_by_commands_and_answers_alone() -> None:
     for name, others in imported().items():
         if WHOLE_FILES.fullmatch(name):
             assert {one.split(".")[1] for one in others - {"checker"}} <= BELOW, name
         elif any(WHOLE_FILES.fullmatch(one) for one in others):
-            assert name.split(".")[1] in ("commands", "notebook"), name
+            assert name.split(".")[1] in ("commands", "answers"), name

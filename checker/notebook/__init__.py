@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from checker import catalog
+from checker.answers.saved import VALIDATING
 from checker.course import places
 from checker.course.ladder import id_of
 from checker.course.language import choose, spoken
@@ -27,7 +28,7 @@ from checker.learner import hints, standing, stub
 from checker.learner.experiment import Ran, asked
 from checker.learner.progress import helped, opened
 from checker.learner.solution import page
-from checker.notebook.cells import VALIDATING, below, note_times, place, run_so_far, times
+from checker.notebook.cells import below, note_times, place, run_so_far, times
 from checker.notebook.interrupts import interruptible
 from checker.report.screen import plain
 from checker.report.translated import said
@@ -310,7 +311,7 @@ def _asked(verb: str, puzzle: int | str | None, **options: Any) -> Report:
     request |= {"times": times()} if verb == "check" else {}
     try:
         done = subprocess.run(
-            command_of("checker.notebook.child"),
+            command_of("checker.answers.child"),
             input=json.dumps(request),
             capture_output=True,
             text=True,

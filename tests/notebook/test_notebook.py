@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 import checker.notebook
 from checker import catalog
+from checker.answers.saved import links_to
 from checker.check import program_of
 from checker.course import ladder, places
 from checker.course.lesson import as_calls
-from checker.notebook.cells import links_to
 from checker.submission.definitions import latest, submission_of
 from checker.submission.extract import NotASubmission
 from checker.submission.language import language_of

@@ -303,7 +303,7 @@ def test_a_notebook_hands_over_what_its_cells_define() -> None:
 
     def said(**claims: object) -> str:
         request = {"verb": "own", "puzzle": None, "cells": cells, "place": None, "claims": claims}
-        answer = json.loads(ran(*command_of("checker.notebook.child"), ends=0, input=json.dumps(request)).stdout)
+        answer = json.loads(ran(*command_of("checker.answers.child"), ends=0, input=json.dumps(request)).stdout)
         assert "0/0" not in answer["html"]
         text: str = answer["text"]
         return text

@@ -1,15 +1,9 @@
-"""The process that judges for a notebook: whatever the notebook's own process has come to believe, it does not.
-
-A setting of NumPy's, a patched module or another folder there would change the judge too, if it ran there.
-Reads one JSON request from standard input, writes the fields of a `Report` to standard output.
-"""
+"""Answers to what a notebook asks about its cells, as the fields of a `Report`."""
 
 from __future__ import annotations
 
 import base64
-import json
 import os
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -19,15 +13,15 @@ from types import MappingProxyType
 from typing import Any
 
 from checker import catalog
+from checker.answers.saved import SESSION, VALIDATING, links_to, not_run
 from checker.bench import run, table
 from checker.bench.result import Result
 from checker.check import Conditions, check
 from checker.check.own import own
 from checker.compiled import command as compiling
-from checker.course import ladder, targets
+from checker.course import ladder
 from checker.course.claims import Claims
 from checker.course.kernel import Kernel
-from checker.course.language import ENGLISH, choose
 from checker.course.lesson import as_calls
 from checker.course.places import spoken_notebook
 from checker.course.status import Misuse
@@ -35,7 +29,6 @@ from checker.course.verdict import Verdict
 from checker.learner import predict
 from checker.learner.practice import all_checked, best, fault, for_learner, held_back, misused
 from checker.learner.progress import opened
-from checker.notebook.cells import SESSION, VALIDATING, links_to, not_run
 from checker.report.html import html, overview
 from checker.report.screen import lines, plain
 from checker.report.terminal import blocks_of, report
@@ -50,39 +43,33 @@ from checker.trace.run import traced
 from checker.trace.stepped import Asked, data_of, summary
 
 
-def main() -> None:
-    """Serve one request and exit."""
-    request = json.loads(sys.stdin.read())
-    choose(request.pop("language", ENGLISH))
-    puzzle, puzzle_id = request.pop("puzzle"), None
+def answered(verb: str, puzzle: int | str | None, conditions: Conditions, **asked: Any) -> dict[str, Any]:
+    """Return what is shown. Raises what checking all puzzles does."""
+    puzzle_id = None
     try:
         if puzzle is not None:
             puzzle_id = ladder.id_of(puzzle)
-            shown = _served(puzzle_id, **request)
-        elif request["verb"] == "own":
-            shown = _own(request["cells"], request["claims"])
-        else:
-            shown = _all(request["device"])
+            return _served(puzzle_id, verb, conditions, **asked)
+        return _own(asked["cells"], asked["claims"], conditions) if verb == "own" else _all(conditions)
     except (Unreadable, Misuse, run.BenchmarkFailed) as problem:
-        shown = _shown(misused(str(problem)))
+        return _shown(misused(str(problem)))
     except Exception as error:
-        if puzzle is None and request["verb"] != "own":
+        if puzzle is None and verb != "own":
             raise  # of all puzzles: the cell says what to type
-        shown = _shown(fault(puzzle_id, error))
-    json.dump(shown, sys.stdout)
+        return _shown(fault(puzzle_id, error))
 
 
-def _own(cells: list[str], claims: dict[str, Any]) -> dict[str, Any]:
+def _own(cells: list[str], claims: dict[str, Any], conditions: Conditions) -> dict[str, Any]:
     """Return the report on a function of the cells' own."""
     if strange := claims.keys() - vars(Claims()).keys():
         raise Misuse(f"own() knows no {min(strange)}.")
     known: dict[str, Any] = {name: tuple(x) if isinstance(x, list) else x for name, x in claims.items()}
-    return _shown(own(submission_of(cells), Claims(**known), Conditions()).verdict)
+    return _shown(own(submission_of(cells), Claims(**known), conditions).verdict)
 
 
-def _all(device: str) -> dict[str, Any]:
+def _all(conditions: Conditions) -> dict[str, Any]:
     """Return one line for each puzzle."""
-    verdicts, left_out = all_checked(Conditions(device=device), in_notebook=True)
+    verdicts, left_out = all_checked(conditions, in_notebook=True)
     closing = 'check("ID") in a puzzle\'s own notebook tells more.'
     below = "\n".join(said(one) for one in (left_out, closing) if one)
     page = f"<div>{overview(verdicts)}{escape(below)}</div>"
@@ -93,24 +80,28 @@ def _all(device: str) -> dict[str, Any]:
     }
 
 
-def _served(puzzle_id: str, verb: str, cells: list[str], place: str | None, **options: Any) -> dict[str, Any]:
+def _served(
+    puzzle_id: str, verb: str, conditions: Conditions, cells: list[str], place: str | None, **options: Any
+) -> dict[str, Any]:
     """Return what was asked about a puzzle."""
     if verb == "predict":
-        return {"text": "\n\n".join(_predicted(puzzle_id, cells, place, **options))}
+        return {"text": "\n\n".join(_predicted(puzzle_id, conditions, cells, place, **options))}
     if verb == "step":
-        return _stepped(puzzle_id, submission_of(cells), Asked(**options))
+        return _stepped(puzzle_id, conditions, submission_of(cells), Asked(**options))
     if verb == "compiled":
-        return _compiled(puzzle_id, submission_of(cells), **options)
-    return _judged(puzzle_id, verb, cells, place, **options)
+        return _compiled(puzzle_id, conditions, submission_of(cells), **options)
+    return _judged(puzzle_id, verb, conditions, cells, place, **options)
 
 
-def _predicted(puzzle_id: str, cells: list[str], place: str | None, guesses: dict[str, Any]) -> list[str]:
+def _predicted(
+    puzzle_id: str, conditions: Conditions, cells: list[str], place: str | None, guesses: dict[str, Any]
+) -> list[str]:
     """Answers to what was guessed, and the questions that are open."""
     puzzle = catalog.load(puzzle_id)
     found = predict.guesses_of(puzzle, guesses)
     shown = []
     if any(guess is not None for guess in found.values()):
-        outcome = check(puzzle_id, submission_of(cells), Conditions(targets=()))
+        outcome = check(puzzle_id, submission_of(cells), conditions)
         if not outcome.verdict.accepted:
             return [f'{said(predict.not_accepted(puzzle))} check("{puzzle_id}")']
         answers = predict.answered(puzzle, outcome, found)
@@ -122,9 +113,9 @@ def _predicted(puzzle_id: str, cells: list[str], place: str | None, guesses: dic
     return shown
 
 
-def _stepped(puzzle_id: str, submission: Submission, asked: Asked) -> dict[str, Any]:
+def _stepped(puzzle_id: str, conditions: Conditions, submission: Submission, asked: Asked) -> dict[str, Any]:
     """Return a page that steps through the cells' kernels; the report of a check, if nothing can be run."""
-    outcome = check(puzzle_id, submission, Conditions(targets=()))
+    outcome = check(puzzle_id, submission, conditions)
     data = data_of(outcome, asked)
     return (
         _shown(outcome.verdict) if data is None else {"text": "\n".join(map(said, summary(data))), "html": framed(data)}
@@ -132,27 +123,32 @@ def _stepped(puzzle_id: str, submission: Submission, asked: Asked) -> dict[str, 
 
 
 def _compiled(
-    puzzle_id: str, submission: Submission, targets: str, size: str, launch: str, before: str | None
+    puzzle_id: str,
+    conditions: Conditions,
+    submission: Submission,
+    targets: str,
+    size: str,
+    launch: str,
+    before: str | None,
 ) -> dict[str, Any]:
     """Return what the compiler made of the cells; the report of a check, if they cannot be compiled."""
     puzzle = catalog.load(puzzle_id)
     older = None if before is None else newest(Path(before), puzzle.kernels)
     found = compiling.shown(puzzle, submission, older, targets, size, launch, in_notebook=True)
     if found is None:
-        return _shown(check(puzzle_id, submission, Conditions(targets=())).verdict)
+        return _shown(check(puzzle_id, submission, conditions).verdict)
     return {"text": "\n".join(plain(part) for part in found.parts)}
 
 
 def _judged(
     puzzle_id: str,
     verb: str,
+    conditions: Conditions,
     cells: list[str],
     place: str | None,
-    device: str = "interpreter",
     every: bool = False,
     times: Mapping[str, float] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    conditions = Conditions(device=device, targets=() if verb in ("trace", "hint") else targets.DEFAULT)
     kernels, submission = catalog.load(puzzle_id).kernels, submission_of(cells)
     if VALIDATING in os.environ:  # all cells above were run in their order, so they are as grading sees them
         numbered = [Cell("code" if text else "", text, ran=n) for n, text in enumerate(cells, start=1)]

@@ -1,0 +1,1 @@
+"""The judge for a notebook, in a process of its own."""
