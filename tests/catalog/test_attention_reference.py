@@ -48,14 +48,12 @@ def plain_forward(case: Case) -> tuple[Array, Array]:
     o, lse = np.zeros(q.shape), np.full(q.shape[:2], -np.inf)
     biases = np.broadcast_to(attention.bias(case), (*q.shape[:2], k.shape[1]))
     for head, query in np.ndindex(q.shape[:2]):
-        last = query + k.shape[1] - q.shape[1] if attention.is_causal(case) else k.shape[1] - 1
-        keys = range(min(last, k.shape[1] - 1) + 1)
-        if len(keys):
-            s = np.array([case.scalars["scale"] * (q[head, query] @ k[head, key]) for key in keys])
-            s = s + biases[head, query, keys]
+        keys = slice(max(query + k.shape[1] - q.shape[1] + 1, 0) if attention.is_causal(case) else None)
+        s = case.scalars["scale"] * (k[head, keys] @ q[head, query]) + biases[head, query, keys]
+        if len(s):
             lse[head, query] = np.logaddexp.reduce(s)
             weights = np.exp(s - s.max())  # of scores around 1e12, a LSE has too few digits for them
-            o[head, query] = sum(weights[n] / weights.sum() * v[head, key] for n, key in enumerate(keys))
+            o[head, query] = weights / weights.sum() @ v[head, keys]
     return o, lse
 
 
