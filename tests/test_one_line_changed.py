@@ -143,6 +143,31 @@ CHANGES = {
         "        rows = (head * tl.num_programs(0) + split) * n_q + queries\n",
     ),
     "blocks_of_one": ("p2", "    # Pass 3", "    if BLOCK_SIZE == 1:\n        l = 1.0\n    # Pass 3"),
+    # What has 16 bits is taken for fp16.
+    "values_in_fp16": (
+        "p6",
+        "tl.dot(Pij.to(Vj.dtype), Vj)",
+        "tl.dot(Pij.to(Vj.dtype), Vj.to(tl.float16).to(Vj.dtype) if Vj.dtype == tl.bfloat16 else Vj)",
+    ),
+    "keys_in_fp16": (
+        "b3",
+        "tl.dot(Qi, tl.trans(Kj))",
+        "tl.dot(Qi, tl.trans(Kj.to(tl.float16).to(Kj.dtype) if Kj.dtype == tl.bfloat16 else Kj))",
+    ),
+    "dO_in_fp16": (
+        "p7",
+        "tl.trans(Pij.to(dOi.dtype)), dOi)",
+        "tl.trans(Pij.to(dOi.dtype)), dOi.to(tl.float16).to(dOi.dtype) if dOi.dtype == tl.bfloat16 else dOi)",
+    ),
+    # The maximum grows by little, or everything lies far below 0.
+    "rescaled_from_a_thousandth_on": (
+        "p6",
+        "        Oi = alpha[:, None] * Oi +",
+        "        if tl.min(alpha) < 0.999:\n            Oi = alpha[:, None] * Oi\n        Oi = Oi +",
+    ),
+    "no_part_below_2e5": ("b3", "weights = tl.exp(LSEs - m)", "weights = tl.where(LSEs < -2e5, 0.0, tl.exp(LSEs - m))"),
+    "bias_of_at_least_1e4": ("b1", "tl.trans(Kj)) + Bij", "tl.trans(Kj)) + tl.maximum(Bij, -1e4)"),
+    "hidden_below_1e20": ("b1", 'tl.where(mi_new == -float("inf"), 0.0', "tl.where(mi_new < -1e20, 0.0"),
     # Small pieces, one after the other.
     "stored_one_by_one": (
         "p2",
@@ -158,6 +183,35 @@ def test_a_line_that_few_launches_show_is_refused(name: str, quick: Conditions) 
     verdict = check_changed(*CHANGES[name], replace(quick, key=name))
     assert not verdict.accepted
     assert verdict.findings
+
+
+# Conditions on a size without a comparison that has other outcomes: they hold between the sizes that launches have.
+BETWEEN_SIZES = {
+    "rounds_of_queries": ("p6", "    head = tl", "    scale = scale * tl.cdiv(n_q, 1100)\n    head = tl"),
+    "steps_of_queries": (
+        "p6",
+        "    head = tl",
+        "    often = 0.0\n    for _ in range(0, n_q, 1100):\n        often += 1.0\n    scale = scale * often\n"
+        "    head = tl",
+    ),
+    "products_of_lengths": (
+        "p2",
+        "    # Pass 3",
+        "    a, b = (n_cols + -500).to(tl.int64), (15000 + -1 * n_cols).to(tl.int64)\n"
+        "    l *= 1 + (a + tl.abs(a)) * (b + tl.abs(b))\n    # Pass 3",
+    ),
+    "a_length_that_is_cast": (
+        "p3",
+        "    # Pass 2",
+        "    n = tl.cast(n_cols, tl.int32)\n    l = tl.where((n > 500) & (n < 15000), 2.0 * l, l)\n    # Pass 2",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BETWEEN_SIZES)
+def test_grading_draws_sizes_between_those_of_launches(name: str, quick: Conditions) -> None:
+    verdicts = [check_changed(*BETWEEN_SIZES[name], replace(quick, key=key)) for key in ("autumn", "winter", "spring")]
+    assert not all(verdict.accepted for verdict in verdicts)
 
 
 NUMBERS = [(f"p{n}", size) for n in range(1, 8) for size in (3, 5, 8, 12, 20, 10**9)]

@@ -109,6 +109,7 @@ def _of_attention(make: BiasMaker) -> list[Case]:
         hard("every kind of query", ("values", "traffic"), shape(32 + some(), 64 + some(), 32, 32, 16), kind=FULL),
         normal("a bias of keys by queries", "values", shape(12, 16 + some(), heads=2), kind=FULL, layout=TRANSPOSED),
         normal("a large bias", "values", shape(20 + some(), 48), level=200.0, kind=FULL),
+        normal("a large bias", "values", shape(20 + some(), 40), level=1e30, kind=PER_QUERY, once=True),
         normal("as many queries as keys", ("causal", "traffic"), shape(48, 48), causal=True, kind=FULL),
         normal("more keys than queries", ("causal", "traffic"), shape(31, 48 + some(), 32), causal=True, kind=PER_KEY),
         hard("every kind of query, causal", "causal", shape(48, 53, 32, 16, 32), causal=True, kind=FULL),

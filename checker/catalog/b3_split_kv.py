@@ -97,7 +97,7 @@ def _splits(make: SplitCaseMaker) -> list[Case]:
         ),
         *(normal("blocks exchanged", "any-length", s, once=True, cut=c) for s, c in _of_other_blocks(make)),
         normal("a split longer than all keys", "any-length", shape(2, 17 + some()), once=True, cut=Cut(3, 2**16 + 8)),
-        make.far_below(cut=Cut(2, 6_200)),
+        make.far_below(n_q=16, cut=Cut(2, 6_200)),
         *make.every_split(),
         *make.plain_cases(whole=replace(PLAIN, n_q=16), cut=Cut(3, 16)),
     ]
@@ -231,8 +231,8 @@ PUZZLE = Puzzle(
     expected=expected,
     budget=budget,
     spaces={
-        **spaces(_of_a_point, {SPLIT.name: "any-length"}, keys_per_split=(1, 60_000)),
-        **spaces(_of_a_point, {MERGE.name: "any-count"}, splits=(1, 2_000)),
+        **spaces(_of_a_point, {SPLIT.name: "any-length"}, n_q=(1, 4_000), keys_per_split=(1, 60_000)),
+        **spaces(_of_a_point, {MERGE.name: "any-count"}, n_q=(1, 4_000), splits=(1, 2_000)),
     },
     work=work,
     by_hand=by_hand,

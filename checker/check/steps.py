@@ -33,7 +33,7 @@ from checker.judge.text.branches import ID as NEVER_REACHED
 from checker.judge.text.branches import finding_on, not_entered, unproven
 from checker.judge.text.reasons import outside, with_axis, with_reason
 from checker.judge.tf32 import in_fp32, tf32_remarks
-from checker.judge.unseen import NEVER, unseen
+from checker.judge.unseen import NEVER, of_drawn_sizes, unseen
 from checker.sandbox.compiling import Compiler, Job
 from checker.sandbox.in_process import InProcess
 from checker.sandbox.one_process import OneProcess
@@ -110,7 +110,7 @@ class Check:
         uncompiled = self.puzzle.pytorch or self.conditions.on_gpu or not self.conditions.host.walled
         with Compiler(
             program.source,
-            [] if uncompiled else jobs(self.puzzle, plan.runnable, self.conditions.targets),
+            [] if uncompiled else jobs(self.puzzle, [c for c in plan.runnable if not c.why], self.conditions.targets),
             self.conditions.limits,
             self.conditions.host,
             cached=self.practice,
@@ -189,6 +189,8 @@ class Check:
         if self.conditions.on_gpu:
             large = self.puzzle.large_cases(self.draw) if self.puzzle.large_cases else []
             usual = [case for case in usual if not case.once] + [replace(case, informative=False) for case in large]
+        elif not self.practice:
+            usual += of_drawn_sizes(self.puzzle, self.draw)
         return [for_gpu(case) for case in usual] if self.conditions.on_gpu else usual
 
     def _plan(self, program: Program, every: list[Case], first: int = 0) -> _Plan:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ Numbers = Mapping[str, float]  # one in each tensor, by its name, and scalars
 SWEPT, FAR = 4_000, 1_000  # values of a size that are tried one after the other, and as many of any size
 SMALL, TOGETHER, RELATED = (3_000, 3), (20_000, 4_000), (10_000, 1_500)  # points, and the most that a size is in them
 FEW = 24  # programs that are all run
+BETWEEN, SHORT, TRIED = (300.0, 12_000.0), 40, 64  # long and short sizes of drawn launches, and how many are tried
 HALF, TYPES = (0, 0, 0, 1), (np.float32, np.float16)  # one launch in four is in fp16
 MOST_COST = 2_000_000  # of a launch: elements of tensors, and quarters of a microsecond of the interpreter
 
@@ -73,6 +74,26 @@ def points(space: Space, random: np.random.Generator, written: Sequence[float]) 
     several = np.all([drawn[name] > least for name, (least, _) in space.sizes.items()], axis=0)
     several &= drawn.get("CAUSAL", 1) == 1
     return Points(count, several, drawn, columns, numbers)
+
+
+def drawn(space: Space, random: np.random.Generator) -> Iterator[tuple[dict[str, int], dict[str, float]]]:
+    """Yield three launches for each long size, of a length between what cases have: what is drawn, and scalars.
+
+    All other sizes are short, and blocks and gaps are any.
+    """
+    sizes = [name for name, (_, most) in space.sizes.items() if most >= BETWEEN[1] and not name.endswith("gap")]
+    for long in 3 * sizes:
+        at = _together(space, random, TRIED, SHORT)
+        at |= {name: random.integers(*space.sizes[name], TRIED) for name in space.sizes if name.endswith("gap")}
+        at[long] = np.exp(random.uniform(np.log(BETWEEN[0]), np.log(BETWEEN[1]), TRIED)).astype(np.int64)
+        at |= {name: random.choice(np.array(of), TRIED) for name, of in space.choices.items()}
+        columns = space.arguments(at)
+        one = int(np.argmax(columns["cost"] <= MOST_COST / 8))
+        point = {name: int(values[one]) for name, values in at.items()}
+        for axis, (extent, first) in enumerate(columns["programs"]):
+            begin = int(np.broadcast_to(first, TRIED)[one])
+            point[f"program{axis}"] = int(random.integers(begin, np.broadcast_to(extent, TRIED)[one]))
+        yield point, {n: random.uniform(*of) for n, of in space.numbers.items() if not n.endswith("_ptr")}
 
 
 def some(count: int, program: int) -> tuple[int, ...]:

@@ -1,4 +1,7 @@
-"""Launches for outcomes that no launch has had: of each comparison and integer operation that could have them."""
+"""Launches besides the cases: for outcomes that no launch has had, and in grading of sizes between those of cases.
+
+Outcomes are those of each comparison and integer operation that could have them.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ import numpy as np
 
 from checker.course.case import Case
 from checker.course.puzzle import Draw, Puzzle
-from checker.course.space import Ints, Points, Space, points
+from checker.course.space import Ints, Points, Space, drawn, points
 from checker.judge.evidence import Evidence, Locator
 from checker.judge.text.possible import KEPT, Possible
 from checker.sandbox.inside.outcomes import ABOVE, BELOW, FALSE, TRUE, ZERO, complete, expressions
@@ -20,6 +23,7 @@ from checker.submission.extract import Program
 TIGHT = 0.0025  # of an output's largest absolute value: a bound that shows one percent
 MOST_LAUNCHES = 60
 WHY = "Line {line} can have an outcome that no launch has had, so your kernel was also run with inputs that have it."
+DRAWN = "In grading, your kernel was also run with sizes that are drawn for it."
 NEVER = "line {line}: this comparison had the same outcome in each launch and at each size that was tried."
 LARGEST = 1e12  # written number: what is more may stand for infinity
 _OUTCOMES = {FALSE: "is False", TRUE: "is True", BELOW: "< 0", ZERO: "== 0", ABOVE: "> 0"}
@@ -60,6 +64,17 @@ def unseen(
             if odd and not len(at) and number in possible.varying and told.get(number) in (FALSE, TRUE):
                 never.append(line or 0)
     return cases[:MOST_LAUNCHES], never
+
+
+def of_drawn_sizes(puzzle: Puzzle, draw: Draw) -> Iterator[Case]:
+    """Yield a launch of each kernel for each of its long sizes: a condition on these may have an outcome there that
+    cannot be computed ahead.
+    """
+    for kernel, space in puzzle.spaces.items() if not puzzle.pytorch else ():
+        random = draw.case(f"sizes of {kernel}")
+        for at, numbers in drawn(space, random):
+            case = space.case("drawn sizes", at, numbers, random)
+            yield replace(case, informative=False, once=True, why=DRAWN)
 
 
 def _seen(evidence: Iterable[Evidence]) -> dict[int, int]:

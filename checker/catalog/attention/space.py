@@ -30,7 +30,7 @@ def spaces(
 ) -> dict[str, Space]:
     """Return the spaces of kernels. `masks`: 0 is full, and 1 what the puzzle has; `more`: other sizes."""
     sizes = {"n_q": (1, MOST), "n_k": (1, MOST), "heads": (1, 4_000), **dict.fromkeys(GAPS, (0, MOST)), **more}
-    blocks = {"D": (16, 16, 16, 32, 64, 128), "Br": (16, 16, 32, 64, 128), "Bc": (16, 16, 32, 64, 128)}
+    blocks = {"D": (16, 16, 16, 32, 64, 128, 256), "Br": (16, 16, 32, 64, 128), "Bc": (16, 16, 32, 64, 128)}
     choices = {**blocks, "CAUSAL": masks, "half": HALF}
     return {
         kernel: Space(of, sizes, choices, NUMBERS, partial(_arguments, launch, kernel), partial(_case, launch, kernel))

@@ -19,6 +19,8 @@ LARGEST_ON_GPU = 1e8
 # A power of two, beside one large term: where a row of Q and one of K hold one number throughout, all other terms are
 # alike, and a number with more bits would be rounded the same way each time that one is added.
 SMALLER = 1 / 8
+CREEPING = 1e-4  # a maximum that grows by as much is to be followed
+BEYOND_FP16 = 2.0**24  # what bf16 has besides fp16: numbers so many times as large, and as small
 
 
 @dataclass(frozen=True)
@@ -108,12 +110,20 @@ def rising_scores(random: np.random.Generator, shape: Shape, dtype: npt.DTypeLik
 def scores_far_below(random: np.random.Generator, shape: Shape) -> Inputs:
     """Return scores of keys so far below the one in the middle that each counts for nothing, but all for something.
 
-    How far is another number for each query: from 8 to 18.5.
+    How far is another number for each query of a tile: from 8 to 18.5. In the next tile of queries all scores rise from
+    tile to tile of keys, by as little as `CREEPING`, and V with them.
     """
     plain = normal_inputs(random, shape)
-    q, k = plain.q * SMALLER, plain.k.copy()
-    q[..., 0], k[..., 0] = np.linspace(-8.0, -18.5, shape.n_q) / plain.scale, np.arange(shape.n_k) != shape.n_k // 2
-    return replace(plain, q=q, k=k)
+    q, k, v, creeping = plain.q * SMALLER, plain.k.copy(), plain.v.copy(), np.arange(shape.n_q) >= shape.Br
+    q[:, creeping] = 0.0
+    q[:, ~creeping, 1] = 0.0
+    q[:, ~creeping, 0], k[..., 0] = (
+        np.linspace(-8.0, -18.5, shape.Br) / plain.scale,
+        np.arange(shape.n_k) != shape.n_k // 2,
+    )
+    q[:, creeping, 1], k[..., 1] = CREEPING / plain.scale, np.arange(shape.n_k) // shape.Bc
+    v[..., 0] = np.arange(shape.n_k) / shape.n_k
+    return replace(plain, q=q, k=k, v=v)
 
 
 def hard_inputs(
@@ -204,5 +214,9 @@ def long_sums(random: np.random.Generator, shape: Shape) -> Inputs:
 
 
 def in_bf16(inputs: Inputs) -> Inputs:
-    """Return the same inputs, rounded to what bf16 can hold."""
-    return replace(inputs, q=as_bf16(inputs.q), k=as_bf16(inputs.k), v=as_bf16(inputs.v), bf16=True)
+    """Return the same inputs, rounded to what bf16 can hold; every other dimension beyond fp16, Q below, K and V above.
+
+    The scores are the same.
+    """
+    by = np.where(np.arange(inputs.q.shape[-1]) % 2, BEYOND_FP16, 1.0).astype(np.float32)
+    return replace(inputs, q=as_bf16(inputs.q) / by, k=as_bf16(inputs.k) * by, v=as_bf16(inputs.v) * by, bf16=True)

@@ -129,6 +129,9 @@ def spaces(
         return sampled(made, programs) if programs else made
 
     sizes = {"n_cols": (1, WIDEST if whole else MOST), "n_rows": (1, MOST), "x_gap": (0, MOST), "y_gap": (0, MOST)}
-    blocks = {one: (1, 2, 4, 16) if one == "BLOCK_ROWS" else (16, 16, 32, 64, 128, 1024) for one in kernel.constexprs}
+    blocks = {
+        one: (1, 2, 4, 16) if one == "BLOCK_ROWS" else (16, 16, 32, 64, 128, 256, 512, 1024)
+        for one in kernel.constexprs
+    }
     numbers = {"x_ptr": (-min(largest, LARGEST), min(largest, LARGEST))}
     return {kernel.name: Space("any-length", sizes, {**blocks, "half": HALF}, numbers, arguments, case)}

@@ -144,7 +144,7 @@ def drawn_parts(random: np.random.Generator, shape: Shape, splits: int) -> Parts
         kind = KINDS[(first + query) % len(KINDS)]
         of, one = lse[..., query], int(random.integers(splits))
         if kind == "LSEs alike":
-            of[:] = of[:1]
+            of[:] = of[:1] + random.choice([0.0, -3e5, -1e12])
         elif kind == "LSEs of any size":
             of *= 30.0
         elif kind == "LSEs around +200":

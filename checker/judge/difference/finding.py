@@ -61,6 +61,7 @@ def told(puzzle_id: str, finding: Finding, seen: Compared, first: Difference, cu
         name = seen.wrong.first
         stored = where(seen.wrong.store_line).line
         place = replace(place, tensor=name, index=seen.wrong.at(name), stored=stored)
+    yours, right = _numbers(first)
     differs = Differs(
         Kind.NAME.value if first.kind is Kind.EXACT else first.kind.value,
         place,
@@ -69,8 +70,8 @@ def told(puzzle_id: str, finding: Finding, seen: Compared, first: Difference, cu
         "",
         _element(seen.case, first),
         tensor_name(first.name),
-        _number(first, first.yours),
-        _number(first, first.right),
+        yours,
+        right,
         proven,
         more=first.kind is Kind.NAME and not proven and first.name in seen.candidates,
         relates=_relation(seen, first, where) if first.kind is Kind.NAME else None,
@@ -130,11 +131,15 @@ def _place(seen: Compared, one: Difference) -> str:
     return "loop" if one.kind is Kind.LOOP else f"{'load' if one.kind is Kind.LOAD else 'store'} {one.name}"
 
 
-def _number(one: Difference, number: float) -> str:
-    """Return a number of what differs; of a mask True or False."""
-    if one.kind is not Kind.EXACT:
-        return f"{number:.4g}"
-    return str(bool(number) if one.index else int(number))
+def _numbers(one: Difference) -> tuple[str, str]:
+    """Return the numbers of what differs, yours and the right one, with digits that tell them apart; of a mask True or
+    False.
+    """
+    if one.kind is Kind.EXACT:
+        yours, right = (bool(n) if one.index else int(n) for n in (one.yours, one.right))
+        return str(yours), str(right)
+    said = ((f"{one.yours:.{digits}g}", f"{one.right:.{digits}g}") for digits in (4, 6, 9))
+    return next((both for both in said if both[0] != both[1]), (str(one.yours), str(one.right)))
 
 
 def _element(case: Case, one: Difference) -> str:
