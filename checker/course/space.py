@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -77,23 +78,24 @@ def points(space: Space, random: np.random.Generator, written: Sequence[float]) 
 
 
 def drawn(space: Space, random: np.random.Generator) -> Iterator[tuple[dict[str, int], dict[str, float]]]:
-    """Yield three launches for each long size, of a length between what cases have: what is drawn, and scalars.
+    """Yield three launches for each long size, of lengths between what cases have: what is drawn, and scalars.
 
-    All other sizes are short, and blocks and gaps are any.
+    All other sizes are short, and blocks and gaps are any. All programs run, in whichever order a kernel takes tiles.
     """
     sizes = [name for name, (_, most) in space.sizes.items() if most >= BETWEEN[1] and not name.endswith("gap")]
-    for long in 3 * sizes:
+    for third, long in itertools.product(range(3), sizes):
         at = _together(space, random, TRIED, SHORT)
         at |= {name: random.integers(*space.sizes[name], TRIED) for name in space.sizes if name.endswith("gap")}
         at[long] = np.exp(random.uniform(np.log(BETWEEN[0]), np.log(BETWEEN[1]), TRIED)).astype(np.int64)
         at |= {name: random.choice(np.array(of), TRIED) for name, of in space.choices.items()}
         columns = space.arguments(at)
-        one = int(np.argmax(columns["cost"] <= MOST_COST / 8))
-        point = {name: int(values[one]) for name, values in at.items()}
-        for axis, (extent, first) in enumerate(columns["programs"]):
-            begin = int(np.broadcast_to(first, TRIED)[one])
-            point[f"program{axis}"] = int(random.integers(begin, np.broadcast_to(extent, TRIED)[one]))
-        yield point, {n: random.uniform(*of) for n, of in space.numbers.items() if not n.endswith("_ptr")}
+        good = np.logical_and.reduce([extent <= FEW for extent, _ in columns["programs"]], initial=True)
+        affordable = np.flatnonzero(good & (columns["cost"] <= MOST_COST / 8))
+        by_length = affordable[np.argsort(at[long][affordable])]
+        for one in random.permutation(np.array_split(by_length, 3)[third])[:1]:
+            point = {name: int(values[one]) for name, values in at.items()}
+            point |= {f"program{axis}": 0 for axis in range(len(columns["programs"]))}
+            yield point, {n: random.uniform(*of) for n, of in space.numbers.items() if not n.endswith("_ptr")}
 
 
 def some(count: int, program: int) -> tuple[int, ...]:
