@@ -18,7 +18,7 @@ from checker.course.language import ENGLISH, choose
 from checker.course.status import Misuse
 from checker.sandbox.protocol.device import Device
 
-_LAUNCHED, _COMPILED = ("hint", "step", "trace"), ("bench", "check")
+_JUDGED, _JUDGED_AND_COMPILED = ("hint", "step", "trace"), ("bench", "check")
 
 
 def main() -> None:
@@ -26,14 +26,14 @@ def main() -> None:
     request = json.loads(sys.stdin.read())
     choose(request.pop("language", ENGLISH))
     verb, puzzle = request["verb"], request["puzzle"]
-    compiled = verb in _COMPILED or puzzle is None
+    compiled = verb in _JUDGED_AND_COMPILED or puzzle is None
     conditions = Conditions(device=request.pop("device", "interpreter"), targets=targets.DEFAULT if compiled else ())
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as in `checker.__main__`
     with ExitStack() as stack:
         with suppress(Misuse):  # which is said below
             if verb == "own":
                 stack.enter_context(conditions.host.begun(Device.OWN))
-            elif puzzle is not None and verb in (*_LAUNCHED, *_COMPILED):
+            elif puzzle is not None and verb in (*_JUDGED, *_JUDGED_AND_COMPILED):
                 stack.enter_context(conditions.host.begun(device_of(id_of(puzzle), conditions)))
         from checker.answers.answers import answered  # imports NumPy, while the sandbox imports Triton
 

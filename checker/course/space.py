@@ -89,9 +89,8 @@ def drawn(space: Space, random: np.random.Generator) -> Iterator[tuple[dict[str,
         at[long] = np.exp(random.uniform(np.log(BETWEEN[0]), np.log(BETWEEN[1]), TRIED)).astype(np.int64)
         at |= {name: random.choice(np.array(of), TRIED) for name, of in space.choices.items()}
         columns = space.arguments(at)
-        good = np.logical_and.reduce([extent <= FEW for extent, _ in columns["programs"]], initial=True)
-        affordable = np.flatnonzero(good & (columns["cost"] <= MOST_COST / 8))
-        by_length = affordable[np.argsort(at[long][affordable])]
+        good = np.logical_and.reduce([columns["cost"] <= MOST_COST / 8, *(n <= FEW for n, _ in columns["programs"])])
+        by_length = [one for one in np.argsort(at[long]) if good[one]]
         for one in random.permutation(np.array_split(by_length, 3)[third])[:1]:
             point = {name: int(values[one]) for name, values in at.items()}
             point |= {f"program{axis}": 0 for axis in range(len(columns["programs"]))}

@@ -67,8 +67,8 @@ def unseen(
 
 
 def of_drawn_sizes(puzzle: Puzzle, draw: Draw) -> Iterator[Case]:
-    """Yield a launch of each kernel for each of its long sizes: a condition on these may have an outcome there that
-    cannot be computed ahead.
+    """Yield launches of each kernel for each of its long sizes: a condition may have an outcome there that cannot be
+    computed ahead.
     """
     for kernel, space in puzzle.spaces.items() if not puzzle.pytorch else ():
         random = draw.case(f"sizes of {kernel}")

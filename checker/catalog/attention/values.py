@@ -20,7 +20,6 @@ LARGEST_ON_GPU = 1e8
 # alike, and a number with more bits would be rounded the same way each time that one is added.
 SMALLER = 1 / 8
 CREEPING = 1e-4  # a maximum that grows by as much is to be followed
-BEYOND_FP16 = 2.0**24  # what bf16 has besides fp16: numbers so many times as large, and as small
 
 
 @dataclass(frozen=True)
@@ -115,12 +114,9 @@ def scores_far_below(random: np.random.Generator, shape: Shape) -> Inputs:
     """
     plain = normal_inputs(random, shape)
     q, k, v, creeping = plain.q * SMALLER, plain.k.copy(), plain.v.copy(), np.arange(shape.n_q) >= shape.Br
-    q[:, creeping] = 0.0
-    q[:, ~creeping, 1] = 0.0
-    q[:, ~creeping, 0], k[..., 0] = (
-        np.linspace(-8.0, -18.5, shape.Br) / plain.scale,
-        np.arange(shape.n_k) != shape.n_k // 2,
-    )
+    q[:, creeping], q[:, ~creeping, 1] = 0.0, 0.0
+    q[:, ~creeping, 0] = np.linspace(-8.0, -18.5, shape.Br) / plain.scale
+    k[..., 0] = np.arange(shape.n_k) != shape.n_k // 2
     q[:, creeping, 1], k[..., 1] = CREEPING / plain.scale, np.arange(shape.n_k) // shape.Bc
     v[..., 0] = np.arange(shape.n_k) / shape.n_k
     return replace(plain, q=q, k=k, v=v)
@@ -213,10 +209,15 @@ def long_sums(random: np.random.Generator, shape: Shape) -> Inputs:
     return Inputs(half[0], half[1], half[2], plain.scale)
 
 
+def beyond_fp16(D: int) -> Array:
+    """Return what lifts every other dimension above fp16 and leaves the others as they are, shape (D,)."""
+    return np.where(np.arange(D) % 2, 2.0**24, 1.0).astype(np.float32)
+
+
 def in_bf16(inputs: Inputs) -> Inputs:
     """Return the same inputs, rounded to what bf16 can hold; every other dimension beyond fp16, Q below, K and V above.
 
     The scores are the same.
     """
-    by = np.where(np.arange(inputs.q.shape[-1]) % 2, BEYOND_FP16, 1.0).astype(np.float32)
+    by = beyond_fp16(inputs.q.shape[-1])
     return replace(inputs, q=as_bf16(inputs.q) / by, k=as_bf16(inputs.k) * by, v=as_bf16(inputs.v) * by, bf16=True)

@@ -17,7 +17,7 @@ import numpy as np
 from checker.catalog.attention.dropped import dropped
 from checker.catalog.attention.launch import Proves, Shape, launch, shape_of, tensors, unwritten, wide, writes
 from checker.catalog.attention.reference import forward, score_error, scores, sees, visible
-from checker.catalog.attention.values import BEYOND_FP16, Inputs
+from checker.catalog.attention.values import Inputs, beyond_fp16
 from checker.catalog.numbers import EPS32, dot_eps
 from checker.course.case import Array, Case, Role, Tensor, as_bf16
 from checker.course.kernel import Kernel
@@ -42,7 +42,7 @@ def given(shape: Shape, inputs: Inputs, do: Array, z: Array | None = None) -> Gi
     Of causal attention; or, with what multiplies P, of full attention with dropout.
     """
     if inputs.bf16:  # as V is above fp16, so that dP is the same
-        do = do / np.where(np.arange(do.shape[-1]) % 2, BEYOND_FP16, 1.0).astype(np.float32)
+        do = do / beyond_fp16(do.shape[-1])
     q, k, v = (x.astype(np.float64) for x in (inputs.q, inputs.k, inputs.v))
     hidden = ~visible(shape.n_q, shape.n_k, causal=z is None)
     right = forward(np.where(hidden, -np.inf, inputs.scale * (q @ k.swapaxes(1, 2))), v)
