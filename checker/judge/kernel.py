@@ -132,12 +132,14 @@ def _diagnose(
     """Return findings on the cases that are worth a diagnosis, without those that `ORDER` drops."""
     diagnosed = _worth_a_diagnosis(observed, evidence)
     memory = first_of_each([note for note in observed.memory if note.case in diagnosed], lambda note: note.finding.id)
-    memory = name_gaps(puzzle, memory, [one for one in evidence if one.case.id in diagnosed], where, code)
+    right = [one.case for one in evidence if one.case.id not in observed.failed]
+    telling = [case for case in right if case.informative]
+    memory = name_gaps(puzzle, memory, [one for one in evidence if one.case.id in diagnosed], telling, where, code)
     memory.sort(key=lambda note: not isinstance(note, Left))  # its name says more than where tiles overlap
     raised = [one for one in observed.raised if one.case.id in diagnosed]
     refused = [one for one in observed.refused if one.case.id in diagnosed]
     wrong = [one for one in observed.wrong if one.case.id in diagnosed]
-    values = _on_values(puzzle, observed, wrong, diagnosed, evidence, where)
+    values = _on_values(puzzle, observed, wrong, diagnosed, evidence, right, where)
     sizes: dict[int | None, str] = {one.case.id: "traffic of sizes" for one in evidence if one.case.once}
     moved = [one for one in observed.over_traffic if one.where.case_id in diagnosed]
     by_kind: list[tuple[set[str], Finding | None]] = [
@@ -178,11 +180,11 @@ def _on_values(
     wrong: list[Wrong],
     diagnosed: set[int],
     evidence: list[Evidence],
+    right: list[Case],
     where: Locator,
 ) -> list[Note]:
     """Return notes on wrong values, and on lost digits."""
     failed = [one.case for one in evidence if one.case.id in observed.failed]
-    right = [one.case for one in evidence if one.case.id not in observed.failed]
     notes = name_wrong(puzzle, wrong, failed, right, where)
     named = any(note.finding.named for note in notes)
     if observed.losses and not named:

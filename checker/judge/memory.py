@@ -165,10 +165,13 @@ def _never_written(case: Case, result: LaunchResult, where: Locator) -> Iterator
         )
 
 
-def name_gaps(puzzle: Puzzle, notes: list[Note], evidence: list[Evidence], where: Locator, code: Text) -> list[Note]:
+def name_gaps(
+    puzzle: Puzzle, notes: list[Note], evidence: list[Evidence], right: list[Case], where: Locator, code: Text
+) -> list[Note]:
     """Return the notes, gaps by the name of the misconception that leaves out just this.
 
-    It must be so in every launch in which something was left out: a tail looks like a block if there are two of them.
+    It must be so in every launch in which something was left out, and it leaves out nothing in those of `right`: a tail
+    looks like a block if there are two of them, and like everything if there are less.
     """
     if not any(isinstance(note, Left) for note in notes):
         return notes
@@ -185,7 +188,8 @@ def name_gaps(puzzle: Puzzle, notes: list[Note], evidence: list[Evidence], where
             return note
 
         def possible(sign: Unwritten) -> bool:
-            return sign.shared == note.shared and (sign.line is None or bool(sign.line(code)))
+            fits = sign.shared == note.shared and (sign.line is None or bool(sign.line(code)))
+            return fits and not any(gap.any() for case in right for gap in sign.elements(case).values())
 
         candidates = ideas(puzzle.misconceptions, Unwritten, possible)
         idea = explaining_all(candidates, gaps, lambda sign, gap: sign.recognises(*gap))
