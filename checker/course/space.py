@@ -71,6 +71,9 @@ def points(space: Space, random: np.random.Generator, written: Sequence[float]) 
         drawn |= {f"program{axis}": program}
         columns |= {f"program_id{axis}": program, f"num_programs{axis}": extent}
     numbers = {name: _numbers(random, bounds, count, written) for name, bounds in space.numbers.items()}
+    with np.errstate(over="ignore"):
+        half = {name: np.where(drawn["half"], x.astype(np.float16), x) for name, x in numbers.items()}
+    numbers |= {name: x for name, x in half.items() if name.endswith("_ptr")}  # else an fp16 launch rounds it away
     columns |= {name: values for name, values in numbers.items() if not name.endswith("_ptr")}
     several = np.all([drawn[name] > least for name, (least, _) in space.sizes.items()], axis=0)
     several &= drawn.get("CAUSAL", 1) == 1

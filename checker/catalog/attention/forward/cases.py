@@ -139,7 +139,7 @@ class CaseMaker:
     def far_below(self, n_q: int = 32, **how: Any) -> Case:
         """Return a launch whose scores lie far below that of one key, or hardly rise, in a hundred tiles."""
         random = self.random("far below")
-        shape = Shape(n_q, 12_000 + int(random.integers(1, 400)), 16, 16, 128)
+        shape = Shape(n_q, 11_000 + int(random.integers(1, 200)), 16, 16, 128)
         inputs = scores_far_below(random, shape)
         made = self._launch("all scores but one far below it", "values", shape, inputs, once=True, **how)
         return replace(made, informative=False)
