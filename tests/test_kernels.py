@@ -114,8 +114,8 @@ def test_right_kernels_are_accepted_whatever_the_key(kernel: Kernel, key: str, q
     assert verdict.accepted, verdict.findings
 
 
-# Kernels by the launches in which they write something else than their name says, on some machines. There a sum, P or dS
-# is rounded, overflows or underflows as no formula does; a row begins with -inf; or heads are of sequences.
+# Kernels by the launches in which they write something else than their name says, on some machines. There a sum, P or
+# dS is rounded, overflows or underflows as no formula does; a row begins with -inf; or heads are of sequences.
 UNLIKE_ITS_NAME = {
     "every kind of row": "p1_sums_x w2_summed_as_integers",
     "few keys": "p6_p_rounded b2_p_rounded",

@@ -23,8 +23,11 @@ def maximum(code: Text) -> Lines:
 
 def start_of_maximum(code: Text) -> Lines:
     """Return a constant above the loop, of a name that the maximum is compared with."""
-    compared = set().union(*(names_in(one.value) | {one.target} for one in maximum(code)))
-    return [one for one in code.assignments if not one.loops and one.target in compared and is_start(one.value)]
+    kept = maximum(code)
+    compared = set().union(*(names_in(one.value) | {one.target} for one in kept))
+    inside = {one.loops for one in kept}
+    starts = [one for one in code.assignments if one.target in compared and is_start(one.value)]
+    return [one for one in starts if one.loops not in inside]
 
 
 def start_above(code: Text) -> Lines:
@@ -41,7 +44,7 @@ def is_minus_infinity(value: ast.expr) -> bool:
 
 def is_start(value: ast.expr) -> bool:
     """Return a constant, or a block of one."""
-    return is_number(value) or calls(value, "full", "zeros")
+    return is_number(value) or calls(value, "full", "zeros", "full_like", "zeros_like")
 
 
 def is_number(value: ast.expr) -> bool:

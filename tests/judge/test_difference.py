@@ -64,6 +64,11 @@ SAID = {
         r"Line \d+ makes end_k \d+; in the solution it is \d+\.",
         "With the solution's end_k in its place, the rest of this launch is right.",
     ),
+    "in a launch that no mistake of other kinds would need": (
+        ("p6", 'tl.where(mi_new == -float("inf"), 0.0', "tl.where(mi_new < -1e8, 0.0"),
+        r"Line \d+, iteration 1 of its loop, makes shift\[\d+\] 0; in the solution it is -[\d.]+e\+\d+\.",
+        "With the solution's shift in its place, the rest of this launch is right.",
+    ),
     "a name in PyTorch": (
         ("a2", "li = alpha * li + Pij", "li = li + Pij"),
         r"Line \d+, iteration 2 of its loop, makes li\[0, 0, 1, 0\] [\d.]+; in the solution it is [\d.]+\.",

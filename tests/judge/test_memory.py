@@ -141,7 +141,9 @@ def test_a_gap_gets_a_name_that_explains_it_in_every_launch() -> None:
     one, other = case(), case(id=1, shape=(8, COLUMNS))
     ideas = puzzle(idea("shares", last_rows(1, shared=True)), idea("two", last_rows(2)), idea("one", last_rows(1)))
     seen = [evidence(c, records=usual(c)[:-1]) for c in (one, other)]
-    found = name_gaps(ideas, memory_notes(seen[0], where), seen, where, code())
+    notes = memory_notes(seen[0], where)
+    found = name_gaps(ideas, notes, seen, [], where, code())
     assert ids(found) == ["one"] and found[0].finding.where.index == (3, 0)
+    assert ids(name_gaps(ideas, notes, seen, [case(id=2)], where, code())) == ["not-written"]  # it would have a gap too
     seen.append(evidence(case(id=2), records=usual(case())[:-3]))
-    assert ids(name_gaps(ideas, memory_notes(seen[0], where), seen, where, code())) == ["not-written"]
+    assert ids(name_gaps(ideas, notes, seen, [], where, code())) == ["not-written"]

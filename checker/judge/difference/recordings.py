@@ -25,7 +25,7 @@ from checker.judge.difference.events import Event, Kind, Programs
 
 FIRST = 2  # launches of a kernel, which are its plainest
 MOST_PROGRAMS = 8
-MOST_ELEMENTS = 8_500  # of all tensors of a launch
+MOST_ELEMENTS, FEW_ELEMENTS = 8_500, 2_500  # of all tensors of a launch: of a plain one, and of others
 SIDE = 16  # the least that a tile's side has for tl.dot
 
 
@@ -40,26 +40,34 @@ class Recorded:
 
 
 def cases_of(puzzle: Puzzle, kernel: str) -> list[Case]:
-    """Return the launches of practice that are recorded: the first ones, and the smallest of each kind, in order."""
-    plain = [case for case in numbered(puzzle.cases(puzzle.draw())) if case.kernel == kernel and _plain(case)]
+    """Return the launches of practice that are recorded, in order.
+
+    They are the first ones, and the smallest of each kind.
+    """
+    own = [case for case in numbered(puzzle.cases(puzzle.draw())) if case.kernel == kernel and _whole(case)]
     smallest: dict[str, Case] = {}
-    for case in sorted(plain, key=_size):
+    for case in sorted(own, key=_size):
         for kind in _kinds(case):
             smallest.setdefault(kind, case)
-    chosen = {case.id for case in (*plain[:FIRST], *smallest.values())}
-    return [case for case in plain if case.id in chosen]
+    first = [case for case in own if _is_plain(case)][:FIRST]
+    chosen = {case.id for case in (*first, *smallest.values())}
+    return [case for case in own if case.id in chosen]
 
 
-def _plain(case: Case) -> bool:
+def _whole(case: Case) -> bool:
+    """Return whether a launch is small, and all of it runs once, in fp32."""
     numbers = [tensor for tensor in case.tensors.values() if tensor.values.dtype.kind == "f"]
     return (
-        case.informative
-        and not (case.once or case.programs or case.resident)
+        not (case.programs or case.resident)
         and case.in_a_row == 1
         and math.prod(case.grid) <= MOST_PROGRAMS
-        and _size(case) <= MOST_ELEMENTS
+        and _size(case) <= (MOST_ELEMENTS if _is_plain(case) else FEW_ELEMENTS)
         and all(tensor.type == "float32" for tensor in numbers)
     )
+
+
+def _is_plain(case: Case) -> bool:
+    return case.informative and not case.once
 
 
 def _size(case: Case) -> int:
@@ -69,13 +77,17 @@ def _size(case: Case) -> int:
 def _kinds(case: Case) -> set[str]:
     """Return the kinds that a launch stands for.
 
-    Properties that it proves, several heads, tiles with unequal sides, a causal mask of fewer queries than keys.
+    Its title, if it is small; of a plain one the properties that it proves as well, several heads, tiles with unequal
+    sides, and a causal mask of fewer queries than keys.
     """
+    own = {case.title} if _size(case) <= FEW_ELEMENTS else set()
+    if not _is_plain(case):
+        return own
     sides = {value for value in case.constexprs.values() if not isinstance(value, bool) and value >= SIDE}
     several = {"heads"} if math.prod(case.grid[1:]) > 1 else set()
     fewer = bool(case.constexprs.get("CAUSAL")) and case.scalars["n_q"] < case.scalars["n_k"]
     others = [kind for kind, is_so in (("sides", len(sides) > 1), ("fewer queries", fewer)) if is_so]
-    return {*case.proves, *several, *others} - {"traffic"}
+    return own | {*case.proves, *several, *others} - {"traffic"}
 
 
 class _Blocks:

@@ -27,7 +27,7 @@ from checker.catalog.attention.forward.models import (
 )
 from checker.catalog.attention.launch import shape_of
 from checker.catalog.attention.reference import scores
-from checker.catalog.lines import accumulator, inverse_factor
+from checker.catalog.lines import accumulator, inverse_factor, start_above
 from checker.catalog.numbers import FINITE, LOG2_E, exp32
 from checker.course.case import Array, Case
 from checker.course.misconception import Ideas, Writes
@@ -138,7 +138,10 @@ ACCUMULATION = (
     idea(
         "maximum-starts-too-high",
         *(
-            running(top=lambda m, m_tile, start=start: np.maximum(np.maximum(m, m_tile), start))  # type: ignore[misc]
+            running(top=lambda m, m_tile, start=start: np.maximum(np.maximum(m, m_tile), start)).at(  # type: ignore[misc]
+                start_above,
+                needed=True,  # a guard that takes what is far below for -inf writes the same
+            )
             for start in (0.0, *(start for start in FINITE if start >= -1e10))
         ),
     ),
