@@ -81,13 +81,11 @@ def _kinds(case: Case) -> set[str]:
     sides, and a causal mask of fewer queries than keys.
     """
     own = {case.title} if _size(case) <= FEW_ELEMENTS else set()
-    if not _is_plain(case):
-        return own
     sides = {value for value in case.constexprs.values() if not isinstance(value, bool) and value >= SIDE}
     several = {"heads"} if math.prod(case.grid[1:]) > 1 else set()
     fewer = bool(case.constexprs.get("CAUSAL")) and case.scalars["n_q"] < case.scalars["n_k"]
     others = [kind for kind, is_so in (("sides", len(sides) > 1), ("fewer queries", fewer)) if is_so]
-    return own | {*case.proves, *several, *others} - {"traffic"}
+    return own | ({*case.proves, *several, *others} - {"traffic"} if _is_plain(case) else set())
 
 
 class _Blocks:
