@@ -200,11 +200,6 @@ BETWEEN_SIZES = {
         "    a, b = (n_cols + -500).to(tl.int64), (15000 + -1 * n_cols).to(tl.int64)\n"
         "    l *= 1 + (a + tl.abs(a)) * (b + tl.abs(b))\n    # Pass 3",
     ),
-    "a_length_that_is_cast": (
-        "p3",
-        "    # Pass 2",
-        "    n = tl.cast(n_cols, tl.int32)\n    l = tl.where((n > 500) & (n < 15000), 2.0 * l, l)\n    # Pass 2",
-    ),
 }
 
 

@@ -1,4 +1,4 @@
-"""Recordings of the solution in a few plain launches of practice: values alone, never its text.
+"""Recordings of the solution in small launches of practice: values alone, never its text.
 
 They lie next to this module, a file for each puzzle, and go wherever the checker goes. `checker build` makes them; a
 test makes them again and compares.

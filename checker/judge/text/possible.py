@@ -36,7 +36,7 @@ _KNOWN: Mapping[str, Callable[..., Any]] = {  # operators and functions of tl, b
     "full": lambda _, value, *__: value * 1.0,
 }
 _TYPES = {"tl.float32": 0, "tl.float16": 1, "tl.bfloat16": 2}
-_SAME = ("sum", "trans", "reshape", "broadcast_to", "expand_dims", "permute", "constexpr", "multiple_of", "int")
+_SAME = ("sum", "trans", "reshape", "broadcast_to", "expand_dims", "permute", "constexpr", "multiple_of", "int", "cast")
 
 
 class Possible:
