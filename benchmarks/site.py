@@ -80,12 +80,13 @@ def sizes(folder: Path) -> dict[str, dict[str, float]]:
     listed = json.loads((folder / "app" / "files.json").read_text())
     archives = {
         "the checker and Triton's Python files": "checker.zip",
+        "what the solution of p6 computes, on its page": "checker-p6.zip",
         "what it says in Chinese, when asked for": "checker-zh.zip",
     }
     parts = {
         "Python and NumPy": [folder / name for name in listed["pyodide"]["files"]],
         **{part: [folder / name] for part, name in archives.items()},
-        "all pages, in both languages": [folder / name for name in listed["files"] if name not in archives.values()],
+        "all pages, in both languages": [folder / name for name in listed["files"] if not name.endswith(".zip")],
     }
     return {
         part: {

@@ -109,13 +109,14 @@ def test_no_line_begins_with_a_mark_and_drawings_keep_their_columns(chromium: An
     page.close()
 
 
-def test_an_english_page_loads_nothing_of_another_language(chromium: Any, site: str) -> None:
+def test_an_english_page_loads_nothing_of_another_language_or_puzzle(chromium: Any, site: str) -> None:
     page, asked = chromium.new_page(), list[str]()
     page.route(re.compile("sw[.]js"), lambda route: route.abort())
     page.on("request", lambda request: asked.append(request.url))
     Bench(page, site + PAGE)
     page.get_by_text("Python is ready.").wait_for(timeout=60_000)
-    assert [url for url in asked if "checker.zip" in url] and not [url for url in asked if "zh" in url]
+    archives = [url.removeprefix(site) for url in asked if url.startswith(f"{site}checker")]
+    assert sorted(archives) == ["checker-p1.zip", "checker.zip"] and not [url for url in asked if "zh" in url]
 
 
 def test_who_has_chosen_a_language_is_led_to_it_from_the_front_page_alone(chromium: Any, site: str) -> None:

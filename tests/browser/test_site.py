@@ -151,6 +151,8 @@ def test_kernels_are_judged_and_a_page_is_never_lost(context: Any, site: str) ->
     assert "not started" in bench.report(lambda: bench.page.click("button[name=check]")).lower()
     marks = bench.page.locator(".cm-lint-marker-info"), bench.page.locator(".cm-lint-marker-error")
     assert [one.count() for one in marks] == [1, 0]  # nobody has made a mistake yet
+    nameless = code("p1_naive_softmax").replace("tl.sum(numerator, axis=0)", "tl.sum(numerator, axis=0) + 0.5")
+    assert "in the solution it is" in bench.checked(nameless)  # of which the page has recordings
     [finding] = named("p1_padding_loaded_as_zero").findings
     assert f"[{finding}]" in bench.checked(code("p1_padding_loaded_as_zero"))
     bench.said("Not accepted yet.")

@@ -52,6 +52,10 @@ def copy_into(site: Path, root: Path, *, beside: bool) -> None:
     (site / "app" / "vocabulary.json").write_text(json.dumps(vocabulary()), encoding="utf-8")
     for language in LANGUAGES:
         _pack(site / archive(language), root, language)
+    for id in (rung.id for rung in ladder.LADDER if not rung.pytorch):
+        own = [file for file in [file_of(id, root / "checker")] if file.exists()]
+        packed = as_zip({file.relative_to(root).as_posix(): (file.read_bytes(), 0o644) for file in own})
+        (site / f"checker-{id}.zip").write_bytes(packed)
     pyodide = modules / "pyodide"
     lock = json.loads((pyodide / "pyodide-lock.json").read_text(encoding="utf-8"))
     version, numpy = lock["info"]["version"], lock["packages"]["numpy"]  # which needs no other package
@@ -159,7 +163,7 @@ def _pack(path: Path, root: Path, language: str) -> None:
         if lesson.exists()
     }
     others = {file for other in LANGUAGES if other != language for file in translation.files(other, root / "checker")}
-    left_out = others | {file_of(rung.id, root / "checker") for rung in ladder.LADDER if rung.pytorch}  # not in a tab
+    left_out = others | {file_of(rung.id, root / "checker") for rung in ladder.LADDER}  # each page loads its own
     for room in ROOMS:
         own = (
             translation.files(language, root / "checker" / room)

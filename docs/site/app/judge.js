@@ -4,7 +4,7 @@ import { t } from "./said.js";
 
 const LANGUAGE = document.documentElement.lang.slice(0, 2); // in which answers come
 const NOT_LOADED = t("Python could not be loaded. The first visit needs the network, and a browser with WebAssembly.");
-const LOADING = { python: t("Loading Python (13 MB at the first visit) …"), checker: t("Starting the checker …") };
+const LOADING = { python: t("Loading Python (10 MB at the first visit) …"), checker: t("Starting the checker …") };
 
 /** There is nobody to ask. The message is a sentence for the learner. */
 export class Unavailable extends Error {}
@@ -26,12 +26,12 @@ class Hand {
   #worker;
   #tell;
 
-  constructor(address, tell) {
+  constructor(address, name, tell) {
     this.#tell = tell;
     this.ready = new Promise((resolve, reject) => (this.#opening = { resolve, reject }));
     this.ready.catch(() => {}); // whoever asks hears of it
     try {
-      this.#worker = new Worker(address, { type: "module", name: LANGUAGE });
+      this.#worker = new Worker(address, { type: "module", name });
       this.#worker.onmessage = ({ data }) => this.#heard(data);
       this.#worker.onerror = this.#worker.onmessageerror = () => this.#broken(NOT_LOADED);
     } catch {
@@ -95,8 +95,9 @@ export class Judge {
   #spare = null;
 
   /** `tell`: called with words about what is loading. */
-  constructor(address, seconds, tell) {
+  constructor(address, puzzle, seconds, tell) {
     this.address = address;
+    this.name = `${LANGUAGE} ${puzzle}`;
     this.seconds = seconds;
     this.tell = tell;
   }
@@ -133,14 +134,14 @@ export class Judge {
 
   async #answer(message) {
     const answer = await this.#hand().ask(message, this.seconds);
-    if (!this.#spare || this.#spare.over) this.#spare = new Hand(this.address, () => {});
+    if (!this.#spare || this.#spare.over) this.#spare = new Hand(this.address, this.name, () => {});
     return answer;
   }
 
   #hand() {
     if (this.#first && !this.#first.over) return this.#first;
     const waits = this.#spare && !this.#spare.over;
-    this.#first = waits ? this.#spare : new Hand(this.address, this.tell);
+    this.#first = waits ? this.#spare : new Hand(this.address, this.name, this.tell);
     this.#spare = null;
     return this.#first;
   }

@@ -87,7 +87,7 @@ class Workbench {
       typed: () => this.#typed(),
       checks: () => this.#check(),
     });
-    this.judge = new Judge(new URL("worker.js", import.meta.url), data.seconds, (words) => this.#state(words));
+    this.judge = new Judge(new URL("worker.js", import.meta.url), data.puzzle, data.seconds, (words) => this.#state(words));
     this.#hints();
     this.#questions();
     this.#buttons();

@@ -4,14 +4,16 @@ import { start } from "./python.mjs";
 
 const ROOT = new URL("../", import.meta.url);
 
-const language = self.name || "en"; // its address has none: what a service worker answers has lost what follows the `?`
+// Its address says nothing of this: what a service worker answers has lost what follows the `?`.
+const [language, puzzle] = (self.name || "en").split(" ");
 const loading = (what) => postMessage({ loading: what });
 
 async function load() {
   loading("python");
   const list = await (await fetch(new URL("app/files.json", ROOT))).json();
   const indexURL = new URL("./", new URL(list.pyodide.files[0], ROOT)).href;
-  const archives = ["checker.zip", ...(language === "en" ? [] : [`checker-${language}.zip`])];
+  const more = [puzzle, language === "en" ? "" : language].filter(Boolean); // what its solution computes; other words
+  const archives = ["checker.zip", ...more.map((name) => `checker-${name}.zip`)];
   const packed = archives.map(async (name) => (await fetch(new URL(name, ROOT))).arrayBuffer());
   const { loadPyodide } = await import(`${indexURL}pyodide.mjs`);
   return start(loadPyodide, indexURL, packed, () => loading("checker"));
