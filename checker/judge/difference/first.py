@@ -11,7 +11,7 @@ import numpy as np
 
 from checker.judge.difference.events import NAMED, Elements, Event, Kind, Numbers, Place, Programs
 
-CLOSE = 1e-3  # of the largest number of a block: what is further apart differs
+CLOSE = 1e-4  # of the largest number of a block: what is further apart differs
 # What the same thing is often called. A name's underscores and capitals do not count.
 _ALSO_CALLED = {
     "s": "qk score scores sij",
