@@ -78,7 +78,8 @@ def test_wrong_kernels_are_refused_by_name(kernel: Kernel, quick: Conditions, mo
     monkeypatch.setattr(judged, "name_wrong", compared)
     assert_refused_by_name(kernel, quick)
     known = "".join(where for where, names in UNLIKE_ITS_NAME.items() if kernel.name in names.split())
-    assert kernel.puzzle in NOT_HELD or all(one in known for one in unlike), (
+    expected = bool(known) == bool(unlike) or kernel.name == ON_SOME_MACHINES
+    assert kernel.puzzle in NOT_HELD or (expected and all(one in known for one in unlike)), (
         f"in {unlike} it wrote something else than the sign of its name: mend the sign, or list it in UNLIKE_ITS_NAME"
     )
 
@@ -114,8 +115,8 @@ def test_right_kernels_are_accepted_whatever_the_key(kernel: Kernel, key: str, q
     assert verdict.accepted, verdict.findings
 
 
-# Kernels by the launches in which they write something else than their name says, on some machines. There a sum, P or
-# dS is rounded, overflows or underflows as no formula does; a row begins with -inf; or heads are of sequences.
+# Kernels by the launches in which they write something else than their name says, in some as NumPy rounds. There a sum,
+# P or dS is rounded, overflows or underflows as no formula does; a row begins with -inf; or heads are of sequences.
 UNLIKE_ITS_NAME = {
     "every kind of row": "p1_sums_x w2_summed_as_integers",
     "few keys": "p6_p_rounded b2_p_rounded",
@@ -135,6 +136,7 @@ UNLIKE_ITS_NAME = {
     "heads side by side in memory, rows and heads apart in memory": "a2_one_head",
     "K transposed in memory": "a2_whole_tiles_only",
 }
+ON_SOME_MACHINES = "b1_dbias_delta_outside"  # elsewhere its name holds in all of them
 NOT_HELD = ("a4", "c1")  # puzzles in PyTorch whose functions were not compared yet
 # What is said instead where a key draws values that hide the mistake's own name. These are to become none.
 UNDER_SOME_KEYS = {

@@ -69,7 +69,7 @@ SAID = {
         r"Line \d+ makes end_k \d+; in the solution it is \d+\.",
         "With the solution's end_k in its place, the rest of this launch is right.",
     ),
-    "in a launch that no mistake of other kinds would need": (
+    "in a launch for one kind of mistake": (
         ("p6", 'tl.where(mi_new == -float("inf"), 0.0', "tl.where(mi_new < -1e8, 0.0"),
         r"Line \d+, iteration 1 of its loop, makes shift\[\d+\] 0; in the solution it is -[\d.]+e\+\d+\.",
         "With the solution's shift in its place, the rest of this launch is right.",
