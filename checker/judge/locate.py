@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import combinations
@@ -232,14 +234,18 @@ def _shape_of_error(item: Wrong, name: str, only_in_half: bool) -> str:
         loses = "fp32 loses" if item.outputs[name].dtype == np.float32 else "rounding the result loses"
         return (
             f"Each wrong value is right to within {100 * float(relative.max()):.2g} %: close, but more than {loses}. "
-            "Was something rounded to fp16 on the way, or is a constant slightly off?"
+            f"{_little(item)}"
         )
     if _nearly(item, name, LOST_IN_HALF):
-        return (
-            "Each wrong value is close to the right one, but off by more than fp32 loses. Was something rounded to "
-            "fp16 on the way, or is a constant slightly off?"
-        )
+        return f"Each wrong value is close to the right one, but off by more than fp32 loses. {_little(item)}"
     return "The wrong values are further from the right ones than rounding could take them."
+
+
+def _little(item: Wrong) -> str:
+    """Return what to ask about results that are nearly right: whether something is fp16, if anything there can be."""
+    if _of_half(item.case) or re.search("float16|half", ast.unparse(item.code.kernel)):
+        return "Was something rounded to fp16 on the way, or is a constant slightly off?"
+    return "Is a constant slightly off, or was something small left out?"
 
 
 def _only_in_half(failed: list[Case], right: list[Case]) -> bool:

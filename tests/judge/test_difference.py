@@ -132,6 +132,7 @@ def test_names_that_hold_nothing_in_common_are_paired_by_a_proof(quick: Conditio
     finding = check("p1", from_cells([("code", text)], "kernel.py", numbered=False), quick).verdict.findings[0]
     assert finding.differs is not None and (finding.differs.name, finding.differs.proven) == ("s", True)
     assert finding.question == question("p1", "naive_softmax_kernel", "denominator")
+    assert "off by" not in finding.explanation  # which says less
     unproven = text.replace("e / s", "e / s + 0.01")
     finding = check("p1", from_cells([("code", unproven)], "kernel.py", numbered=False), quick).verdict.findings[0]
     assert finding.differs is None or not finding.differs.proven

@@ -72,7 +72,7 @@ def test_of_rows_of_many_kinds_the_case_is_told_that_says_which() -> None:
         (right(case()) * np.arange(3, 7)[:, None], "off by a factor of its own (3 to 6)"),
         (0 * right(case()), "is 0 throughout"),
         (np.where(np.arange(6) == 2, np.nan, right(case())), "NaN comes from"),
-        (1.001 * right(case()), "right to within 0.1 %"),
+        (1.001 * right(case()), "right to within 0.1 %: close, but more than fp32 loses. Is a constant slightly off,"),
         (right(case()) ** 2 + 5, "further from the right ones than rounding"),
     ],
 )
@@ -80,6 +80,12 @@ def test_the_shape_of_an_error_says_where_to_look(y: Array, sentence: str) -> No
     finding = located([item(case(), y)], [case()], [], where).finding
     assert sentence in finding.explanation
     assert finding.id == ("not-a-number" if np.isnan(y).any() else "wrong-values")
+
+
+def test_whether_something_was_rounded_to_fp16_is_asked_where_it_can_be() -> None:
+    text = TEXT.replace("y = 2 * x", "y = 2 * x.half()")
+    finding = located([item(case(), 1.001 * right(case()), text)], [case()], [], where).finding
+    assert "Was something rounded to fp16" in finding.explanation
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,9 @@ def told(puzzle_id: str, finding: Finding, seen: Compared, first: Difference, cu
         "not-a-number" if status is Status.NOT_A_NUMBER else "wrong-values",
         status,
         differs.sentence,
-        " ".join((*differs.told[1:], *([finding.explanation] if generic and finding.explanation else []))),
+        " ".join(
+            (*differs.told[1:], *([finding.explanation] if generic and not proven and finding.explanation else []))
+        ),
         "",
         place if place.line is not None else finding.where,
         (amount, *(seen.wrong.examples(name)[:1] if seen.wrong else finding.examples)),
