@@ -10,7 +10,7 @@ import math
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -153,13 +153,17 @@ class Settings:
         allowed = self.allowed_attempts(assignment)
         return (attempts[:allowed] if allowed else attempts)[-MOST_ATTEMPTS:]
 
-    def penalty(self, assignment: str, student: str, score: float, seconds_late: float, due: datetime | None) -> float:
-        """Return the points that a score loses. `seconds_late`: after the deadline of all, `due`, which is in UTC."""
+    def more_time(self, assignment: str, student: str, due: datetime | None) -> timedelta:
+        """Return how much later than `due`, the deadline of all in UTC, a student's own one is."""
         more, out = 86400 * self.extension.get(assignment, {}).get(student, 0.0), self.handed_out.get(assignment)
         if due is not None and out is not None:
             given = (due.replace(tzinfo=timezone.utc) - out).total_seconds()
             more += (self.accommodations.get(student, 1.0) - 1) * max(0.0, given)
-        return self.late.penalty(score, seconds_late - more)
+        return timedelta(seconds=more)
+
+    def penalty(self, assignment: str, student: str, score: float, seconds_late: float, due: datetime | None) -> float:
+        """Return the points that a score loses. `seconds_late`: after the deadline of all, `due`, which is in UTC."""
+        return self.late.penalty(score, seconds_late - self.more_time(assignment, student, due).total_seconds())
 
     def questions(self, puzzle_id: str) -> tuple[Question, ...]:
         """Return the written questions of a puzzle's assignment."""

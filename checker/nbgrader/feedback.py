@@ -22,6 +22,7 @@ from latex2mathml.converter import convert
 from nbconvert.exporters import HTMLExporter
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from nbconvert.preprocessors import Preprocessor
+from nbgrader.api import Gradebook
 from nbgrader.exchange.default import ExchangeReleaseFeedback
 from nbgrader.preprocessors import GetGrades
 from nbgrader.utils import notebook_hash
@@ -74,8 +75,10 @@ class FeedbackPage(HTMLExporter):
                 cell.outputs = []
         page, resources = super().from_notebook_node(nb, resources, **kw)
         page = re.sub(r"<!-- Load mathjax -->.*?<!-- End of mathjax configuration -->", "", page, flags=re.DOTALL)
-        regrade = settings.read(Path(self.parent.coursedir.root)).regrade or said(_REGRADE)
-        reports.append(f"<p>{escape(regrade)}</p>")
+        course, now = settings.read(Path(self.parent.coursedir.root)), resources["nbgrader"]
+        with Gradebook(now["db_url"]) as book:
+            told = below(course, book.find_submission(now["assignment"], now["student"]))
+        reports += [f"<p>{escape(paragraph)}</p>" for paragraph in told]
         page = page.replace(_BODY, f'<div class="panel-body">{"".join(reports)}</div>{_BODY}', 1)
         return re.sub(r"Score: nan / [\d.]+", "no score yet", page), resources
 
@@ -85,6 +88,17 @@ class FeedbackPage(HTMLExporter):
         attachments = context.get("cell", {}).get("attachments", {})
         rendered: str = MarkdownWithMath(renderer=_Formulas(escape=False, attachments=attachments)).render(source)
         return rendered
+
+
+def below(course: settings.Settings, submission: Any) -> list[str]:
+    """Return the paragraphs below the reports: which attempt was graded, a deadline that it missed, and regrades."""
+    told, when, due = [], submission.timestamp, submission.assignment.duedate
+    if when:
+        told.append(said(f"These points are for what you handed in on {when:%Y-%m-%d at %H:%M} UTC."))
+    if when and due:
+        own = due + course.more_time(submission.assignment.name, submission.student_id, due)
+        told += [said(f"Your deadline was {own:%Y-%m-%d at %H:%M} UTC.")] if when > own else []
+    return [*told, course.regrade or said(_REGRADE)]
 
 
 _REGRADE = "To ask for a regrade, tell your instructor which points you mean, and why."

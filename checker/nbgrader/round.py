@@ -29,6 +29,7 @@ from checker.nbgrader.assignment import check_id
 from checker.nbgrader.attempts import several
 from checker.nbgrader.collect import NOT_A_SUBMISSION
 from checker.nbgrader.desk import Desk, Stopped
+from checker.nbgrader.feedback import below
 from checker.nbgrader.filled import GRADED, NEEDS_GRADING, NOT_HANDED_IN
 from checker.nbgrader.folder import make
 from checker.nbgrader.gradebook import judged_points
@@ -222,7 +223,7 @@ def _write_feedback(desk: Desk, known: _Known, tell: Tell, made: Round) -> None:
     """Write the pages on which something else would stand."""
     with desk.gradebook() as book:
         now = {
-            one.student.id: _shown(one, desk.place("autograded", one.student.id), desk.course.regrade)
+            one.student.id: _shown(one, desk.place("autograded", one.student.id), below(desk.course, one))
             for one in _submissions(desk, book)
         }
     students = {
@@ -239,13 +240,13 @@ def _write_feedback(desk: Desk, known: _Known, tell: Tell, made: Round) -> None:
     known.keep(desk)
 
 
-def _shown(submission: Any, autograded: Path, regrade: str) -> str:
+def _shown(submission: Any, autograded: Path, told: list[str]) -> str:
     """Return a hash of all that feedback shows."""
     notebooks = submission.notebooks
     grades = [(g.name, g.auto_score, g.manual_score, g.extra_credit) for n in notebooks for g in n.grades]
     comments = [(c.name, c.auto_comment, c.manual_comment) for n in notebooks for c in n.comments]
     reports = [path.read_bytes() for path in sorted(autograded.glob("*.ipynb"))]
-    return _digest(sorted(grades), sorted(comments), submission.late_submission_penalty, regrade, *reports)
+    return _digest(sorted(grades), sorted(comments), submission.late_submission_penalty, told, *reports)
 
 
 def _submissions(desk: Desk, book: Any) -> list[Any]:

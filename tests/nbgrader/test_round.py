@@ -117,6 +117,11 @@ WAITING = {
 GRADED = dict.fromkeys(("right", "big", "noimport", "script", "inside", "two", "mac"), 100.0)
 
 
+def page_of(course: Course, student: str) -> str:
+    """A student's page of feedback."""
+    return (course.folder / "feedback" / student / ASSIGNMENT / f"{ASSIGNMENT}.html").read_text()
+
+
 def typed(course: Course, *words: str) -> Result:
     """A command of ours on the course."""
     return CliRunner().invoke(cli, [*words, "--course", str(course.folder)], catch_exceptions=False)
@@ -157,16 +162,17 @@ def test_what_waits_has_no_score_anywhere(after: tuple[Course, str]) -> None:
         for name in WAITING:
             assert book.find_submission(ASSIGNMENT, name).needs_manual_grade
     for name in [*WAITING, *GRADED, "wrong"]:
-        page = (course.folder / "feedback" / name / ASSIGNMENT / f"{ASSIGNMENT}.html").read_text()
+        page = page_of(course, name)
         assert ("Score: " in page, "no score yet" in page) == (name not in WAITING, name in WAITING), name
         assert "Score: nan" not in page
 
 
 def test_a_page_of_feedback_begins_with_the_verdict_and_loads_nothing(after: tuple[Course, str]) -> None:
-    page = (after[0].folder / "feedback" / "wrong" / ASSIGNMENT / f"{ASSIGNMENT}.html").read_text()
+    page = page_of(after[0], "wrong")
     before, _, lesson = page.partition("What you will build")
     assert "[no-division]" in before and "[no-division]" not in lesson
     assert "To ask for a regrade, tell your instructor" in before
+    assert re.search(r"These points are for what you handed in on [-\d]{10} at [:\d]{5} UTC\.", before)
     assert "<math" in lesson and not re.search(r"\$[^$<]*\\[a-z]", lesson)
     assert "MathJax" not in page and not re.search(r"""(src|href)=["']?(https?:)?//[^"']*\.(js|css)""", page)
     assert "<summary>" not in page and '<summary style="display:list-item">' in page
@@ -181,8 +187,8 @@ def test_stock_commands_agree(after: tuple[Course, str], tmp_path: Path) -> None
         assert stock.scores() == course.scores()
         assert stock.run("generate_feedback", ASSIGNMENT).status == 0
         for name in [*WAITING, *GRADED]:
-            pages = [one.folder / "feedback" / name / ASSIGNMENT / f"{ASSIGNMENT}.html" for one in (stock, course)]
-            assert ("no score yet" in pages[0].read_text()) == ("no score yet" in pages[1].read_text())
+            pages = [page_of(one, name) for one in (stock, course)]
+            assert ("no score yet" in pages[0]) == ("no score yet" in pages[1])
 
 
 def test_again_only_what_is_new_is_done(
@@ -228,10 +234,12 @@ def test_points_deadlines_and_extensions_count_at_once(after: tuple[Course, str]
         )
         late = typed(course, "round", "p1").output
         assert "right: −23" in late and course.scores()["right"] == 92.0
+        assert "Your deadline was" in page_of(course, "right")
         given = typed(course, "extension", "p1", "--student", "right", "--days", "3")
         assert given.exit_code == 0 and "# This course's own settings." in (course.folder / "course.toml").read_text()
         typed(course, "round", "p1")
         assert (course.scores()["right"], course.scores()["big"]) == (115.0, 92.0)
+        assert "Your deadline was" in page_of(course, "big") and "Your deadline was" not in page_of(course, "right")
         assert typed(course, "extension", "p1", "--student", "right", "--days", "0").exit_code == 0
         typed(course, "round", "p1")
         assert course.scores()["right"] == 92.0
@@ -402,7 +410,7 @@ def test_points_by_hand_count_and_are_told_when_something_else_was_handed_in(
         said = " ".join(typed(course, "round", "p1").output.split())
         assert [course.scores()[name] for name in ("word", "latin", "wrong")] == [60.0] * 3
         assert "Graded by hand: 3 latin: 60 by hand, nothing by the judge" in said
-        page = (course.folder / "feedback" / "word" / ASSIGNMENT / f"{ASSIGNMENT}.html").read_text()
+        page = page_of(course, "word")
         assert "<p>Write to &lt;tutor&gt; within a week.</p>" in page
         course.hand_in("wrong", filled(RIGHT))
         said = " ".join(typed(course, "round", "p1").output.split())
