@@ -81,14 +81,14 @@ class Reaches:
 
 @dataclass(frozen=True)
 class Raises:
-    """An error of Triton's: `message` is found in its text; `at`: it is about such a line."""
+    """An error of Triton's: `message`, a pattern, is found in its text; `at`: it is about such a line."""
 
-    message: re.Pattern[str]
+    message: str
     at: Line | None = None
 
     def recognises(self, message: str) -> bool:
         """Return whether the message is of this kind."""
-        return bool(self.message.search(message))
+        return bool(re.search(self.message, message))
 
 
 @dataclass(frozen=True)

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import re
-
 from checker.course.misconception import Ideas, Raises
 
 idea = Ideas(__file__)
 
 COMMON = (
-    idea(
-        "shapes-differ",
-        Raises(re.compile(r"must match the (size|existing size)|Sizes of tensors must match|expanded size")),
-    ),
+    idea("shapes-differ", Raises(r"must match the (size|existing size)|Sizes of tensors must match|expanded size")),
     idea(
         "product-of-wrong-shapes",
-        Raises(re.compile(r"shapes cannot be multiplied|Expected size for first two dimensions|subscript \S+ has")),
+        Raises(r"shapes cannot be multiplied|Expected size for first two dimensions|subscript \S+ has"),
     ),
-    idea("types-differ", Raises(re.compile(r"to have the same dtype|expected scalar type|same type"))),
-    idea("truth-of-many", Raises(re.compile(r"Boolean value of Tensor with"))),
+    idea("types-differ", Raises(r"to have the same dtype|expected scalar type|same type")),
+    idea("truth-of-many", Raises(r"Boolean value of Tensor with")),
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -23,7 +22,7 @@ from checker.sandbox.protocol.results import LaunchResult
 from tests.judge.made import Record, case, code, error, evidence, idea, puzzle, refusal, result, right, usual, where
 
 PAST = idea("past", Reaches(lambda case, program: (Reach(False, "x_ptr", 24, 29),)))
-RAISED = idea("raised", Raises(re.compile("known")))
+RAISED = idea("raised", Raises("known"))
 TRIPLED = idea("tripled", Writes(lambda case: {"y_ptr": 1.5 * right(case).astype(np.float64)}))
 
 

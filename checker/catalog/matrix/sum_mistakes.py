@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -55,10 +54,7 @@ SUMS = (
     idea("only-first-row", _out_is(lambda x, _: np.where(np.arange(len(x)) == 0, x.sum(axis=1), 0.0))),
     idea("summed-as-integers", _out_is(lambda x, _: np.trunc(x).sum(axis=1))),
     idea("store-masked-by-columns", Unwritten(_rows_past_columns)),
-    idea(
-        "block-to-one-address",
-        Raises(re.compile(r"Value argument cannot be block type if pointer argument is not a block")),
-    ),
+    idea("block-to-one-address", Raises(r"Value argument cannot be block type if pointer argument is not a block")),
     idea("wrong-row-map", _out_is(lambda x, _: np.full(len(x), x[0].sum()))),
     idea("out-with-row-stride", _stores(lambda case, program: program * rows.X(case))),
     idea(

@@ -6,7 +6,6 @@ in y with a = 1 and b = y_row_stride. Most mistakes are other numbers in these p
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Literal
 
@@ -153,7 +152,7 @@ TRANSPOSES = (
     idea("x-read-transposed", _load(_one, X)),
     idea(
         "shapes-do-not-fit",
-        Raises(re.compile(r"incompatible dimensions|could not be broadcast|Cannot broadcast")),
+        Raises(r"incompatible dimensions|could not be broadcast|Cannot broadcast"),
         _load(X, _one, "left along the other", "left along the other"),
         _store(_one, Y, "left along the other", "left along the other"),
     ),
@@ -208,5 +207,5 @@ TRANSPOSES = (
         ),
     ),
     idea("tiles-not-a-tile-apart", *_either_way(_columns_apart(rows_owned)), *_either_way(_columns_apart(_one))),
-    idea("row-offset-32-bit", Raises(re.compile(r"int32 overflow detected"))),
+    idea("row-offset-32-bit", Raises(r"int32 overflow detected")),
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -84,19 +83,19 @@ _OF_TRITON = (
 )
 # What stops a file that may be right elsewhere.
 STOPS = (
-    idea("needs-a-card", Raises(re.compile(_OF_CUDA))),
-    idea("not-in-this-triton", Raises(re.compile(_OF_TRITON))),
-    idea("module-missing", Raises(re.compile(r"No module named"))),
-    idea("result-changed", Raises(re.compile(r"has changed \w+, which the caller has got"))),
-    idea("gradient-missing", Raises(re.compile(r"appears to not have been used in the graph"))),
-    idea("added-without-atomics", Raises(re.compile(r"both load element .* and store to it"))),
-    idea("waits-for-others", Raises(re.compile(r"atomic operation CAS"))),
+    idea("needs-a-card", Raises(_OF_CUDA)),
+    idea("not-in-this-triton", Raises(_OF_TRITON)),
+    idea("module-missing", Raises(r"No module named")),
+    idea("result-changed", Raises(r"has changed \w+, which the caller has got")),
+    idea("gradient-missing", Raises(r"appears to not have been used in the graph")),
+    idea("added-without-atomics", Raises(r"both load element .* and store to it")),
+    idea("waits-for-others", Raises(r"atomic operation CAS")),
 )
 
 # Of an access outside a tensor, once it is known in which calls there was any.
 PAST_THE_END = (
-    idea("past-the-last-tile", Raises(re.compile(r", and none inside it"))),
-    idea("store-without-mask", Raises(re.compile(r" writes to element"))),
-    idea("load-without-mask", Raises(re.compile(r" reads element"))),
+    idea("past-the-last-tile", Raises(r", and none inside it")),
+    idea("store-without-mask", Raises(r" writes to element")),
+    idea("load-without-mask", Raises(r" reads element")),
 )
-OTHER_STRIDES = (idea("strides-of-others", Raises(re.compile(r" (writes to|reads) element"))),)
+OTHER_STRIDES = (idea("strides-of-others", Raises(r" (writes to|reads) element")),)

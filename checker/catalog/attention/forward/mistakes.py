@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import partial
 
@@ -152,8 +151,8 @@ def _o_up_to_n_q(s: Array, v: Array, case: Case) -> Outputs:
     return {**attention(s, v, case), "o_ptr": o}
 
 
-_SIDES_OF_DOT = re.compile(r"not compatible for matmul|equal reduction dimensions|mismatch in its core dimension")
-_SHAPES = re.compile(r"incompatible dimensions|could not be broadcast|Cannot broadcast")
+_SIDES_OF_DOT = r"not compatible for matmul|equal reduction dimensions|mismatch in its core dimension"
+_SHAPES = r"incompatible dimensions|could not be broadcast|Cannot broadcast"
 
 Q_K = products_of("q_ptr", "k_ptr")  # the one that gives the scores
 Q_K_V = products_of("q_ptr", "k_ptr", "v_ptr")  # the one that gives O
