@@ -24,4 +24,4 @@ in the other process `inside/harness.py`, `runner.py`, `answering.py`, `interpre
 `sandbox/protocol/results.py`. A puzzle is `catalog/p1_naive_softmax.py`.
 """
 
-__version__ = "1.0.0rc1"
+__version__ = "1.0.0rc2"
