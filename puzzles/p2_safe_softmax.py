@@ -90,7 +90,7 @@
 # | `n_cols` | length of a row, at least 1 |
 # | `BLOCK_SIZE` | columns in a block, a power of two; **may be smaller than the row** |
 #
-# Values can be large now: up to $10^5$ in size. (In fp16, the checker uses up to about 2000.) Individual values may be
+# Values can be as large now as their type allows. (In fp16, the checker uses up to about 2000.) Individual values may be
 # $-\infty$, never a whole row. Compute in fp32.
 #
 # ## The traffic bound
