@@ -22,6 +22,7 @@ from checker.course.puzzle import Puzzle
 from checker.course.verdict import Finding, Run, Status, Verdict
 from checker.judge.compiled import compilations, compile_findings, compile_remarks, jobs, only_in_half, without_half
 from checker.judge.difference.comparison import is_right
+from checker.judge.difference.finding import GENERIC
 from checker.judge.errors import error_finding
 from checker.judge.evidence import Evidence, Locator, locator
 from checker.judge.exits import endings
@@ -139,7 +140,8 @@ class Check:
                 verdict = replace(verdict, remarks=remarks)
             if not (self.conditions.on_gpu or program.atomics or verdict.accepted):
                 verdict = self._beside_the_solution(sandbox, program, verdict, evidence)
-            if verdict.earned:  # what does not compile scores 0, unless that is so in half precision alone
+            # What does not compile scores 0, unless that is so in half precision alone; and it may be why all is wrong.
+            if verdict.earned or {finding.id for finding in verdict.findings} <= GENERIC:
                 verdict = self._with_compiled(verdict, compiler)
         if others and verdict.accepted:
             verdict = self._with_launches(verdict, evidence, others)
@@ -348,10 +350,14 @@ class Check:
         """Return the verdict with what the compiler made of the kernels."""
         compiled = compiler.results()
         if complaints := compile_findings(self.puzzle, compiled, self.where):
-            named = [finding for finding in verdict.findings if finding.named]
+            already = [finding for finding in verdict.findings if finding.named]
             said = {finding.id for finding in verdict.findings}
-            explained = {finding.where.line for finding in named} - {None}
-            new = [one for one in complaints if one.id not in said and one.where.line not in explained]
+            # A name for wrong values does not say what the compiler's name says; a name for an error does.
+            explained = {
+                named: {one.where.line for one in already if not named or one.status in _ERRORS} - {None}
+                for named in (False, True)
+            }
+            new = [one for one in complaints if one.id not in said and one.where.line not in explained[one.named]]
             lined = [finding for finding in new if finding.where.line is not None]  # the rest may follow from others
             findings = (*lined, *verdict.findings, *(finding for finding in new if finding not in lined))
             before = verdict.status
@@ -386,10 +392,11 @@ def refused_as_launched(
         return list(refused_launches(list(made), where))
 
 
+_ERRORS = {Status.CRASHED, Status.DOES_NOT_COMPILE}
 _UNREADABLE_CODE = Finding(
     "unreadable-code",
     Status.INVALID,
     "The code cannot be taken apart",
     "It is nested too deeply, or too long.",
-    "Write shorter expressions. `make reset PUZZLE=…` brings the stub back.",
+    "Write shorter expressions. `make reset` brings the stub back.",
 )

@@ -247,7 +247,7 @@ def _missing(kernel: Kernel, module: Module, language: Language, live: bool) -> 
     return NotASubmission(
         "kernel-missing",
         f"There is no {language.word} {kernel.name}{where}.",
-        f"Keep the {language.word} from the stub and fill it in; `make reset PUZZLE=…` brings the stub back.",
+        f"Keep the {language.word} from the stub and fill it in; `make reset` brings the stub back.",
         nested[0].lineno if nested else 0,
     )
 

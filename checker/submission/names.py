@@ -94,8 +94,9 @@ class KernelNames(Names):
         if name in self.program.definitions:
             return Problem(
                 "not-a-kernel",
-                f"The kernel uses `{name}`, which is neither a @triton.jit function nor a literal number.",
-                "Put @triton.jit above a helper function; write a constant as tl.constexpr(number).",
+                f"The kernel uses `{name}`, which is defined outside of it.",
+                "Load the numbers of a tensor: tl.load(pointer + offsets). A helper function needs @triton.jit above "
+                "it; a constant is written tl.constexpr(number).",
             )
         if self.imported(name):
             return self._from_outside(name, name)

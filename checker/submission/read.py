@@ -110,7 +110,7 @@ def _text_of(path: Path, name: str) -> str:
         reason = error.strerror if isinstance(error, OSError) else error
         raise Unreadable(f"{name} could not be read: {reason}.", missing=True) from error
     if not data.strip():
-        raise Unreadable(f"{name} is empty. `make reset PUZZLE=…` brings the stub back.")
+        raise Unreadable(f"{name} is empty. `make reset` brings the stub back.")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

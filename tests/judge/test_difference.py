@@ -54,6 +54,11 @@ SAID = {
         r"Line \d+ stores y\[0, 0\] as [\d.]+; in the solution it is [\d.]+\.",
         "Until then the solution holds the same in l, m, x.",
     ),
+    "next to nothing": (
+        ("p1", 'other=-float("inf")', "other=-80.0"),
+        r"Line \d+ makes denominator [\d.]+e-30; in the solution it is [\d.]+e-34\.",
+        "With the solution's denominator in its place, the rest of this launch is right.",
+    ),
     "a name that is assigned again": (
         ("p6", "Sij = scale * tl.dot(", "Sij = tl.dot("),
         r"Line 45, iteration 1 of its loop, makes Sij\[0, 1\] [-\d.]+; in the solution it is [-\d.]+\.",
@@ -112,6 +117,11 @@ def test_it_is_said_where_a_kernel_first_differs(said: str, quick: Conditions) -
     found = differs(change, quick)
     assert re.fullmatch(sentence, found.sentence), found.sentence
     assert found.proof == proof
+
+
+def test_a_block_does_not_hold_the_same_as_a_number(quick: Conditions) -> None:
+    change = "p3", "m_new = tl.maximum(m, tl.max(x, axis=0))", "m_new = tl.maximum(m, x)"
+    assert differs(change, replace(quick, targets=())).proof == "Until then the solution holds the same in x."
 
 
 OTHER_NAMES = """

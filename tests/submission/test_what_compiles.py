@@ -135,6 +135,8 @@ UNCOMPILABLE = {
     "device-print-without-text": Example("tl.device_print(n_cols)"),
     "print-of-texts": Example("print('x', x, 'cols', cols)"),
     "python-type": Example("x = x.to(float)"),
+    "python-max": Example("x = max(x)"),
+    "python-min": Example("x = min(x)"),
     "bool": Example("x = x.to(bool)"),
     "call-a-type": Example("x = x.type(tl.float16)"),
     "call-a-type-of-tl": Example("x = tl.float32(x)"),
@@ -167,7 +169,7 @@ IDS = {  # of what is said of an example; if it is not here, "syntax", or "not-a
     "returns-a-value": "result",
     "print-without-text": "print-without-text device-print-without-text",
     "print-of-texts": "print-of-texts",
-    "python-type": "python-type bool",
+    "python-type": "python-type bool python-max python-min",
     "unknown-name": "misspelled not-imported builtin",
     "global-not-constexpr": "global",
 }

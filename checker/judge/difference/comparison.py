@@ -44,8 +44,10 @@ class Compared:
     def alike(self) -> tuple[list[str], list[str]]:
         """Names that hold what the solution's hold, and those that it has none for."""
         own = {event.name for events in self.yours.values() for event in events if event.kind is Kind.NAME}
-        same = {name for name, _, later in alike(self.yours, self.right.programs, self.names) if not later}
-        return sorted(same), sorted(own - self.names.keys())
+        held = [
+            (key[0], same) for key, same in alike(self.yours, self.right.programs, self.names).items() if not key[2]
+        ]
+        return sorted({n for n, _ in held} - {n for n, same in held if not same}), sorted(own - self.names.keys())
 
     @property
     def candidates(self) -> list[str]:
@@ -139,7 +141,7 @@ def compared(
                 return moved(own, Kind.STORE) != moved(other, Kind.STORE)
             return moved(own, Kind.LOAD, one.place) != moved(other, Kind.LOAD, one.place)
         named = one.kind in (Kind.NAME, Kind.LEFT)
-        return not named or any((one.name, len(one.place), one.later) in names for names in borne_out)
+        return not named or any(held.get((one.name, len(one.place), one.later)) for held in borne_out)
 
     return Compared(case, wrong, yours, right, names, every, list(filter(tells, every)), same_loops)
 

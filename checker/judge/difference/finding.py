@@ -86,15 +86,14 @@ def told(puzzle_id: str, finding: Finding, seen: Compared, first: Difference, cu
         if where_seen.case != seen.case.name:
             differs = replace(differs, case=seen.case.name)
         return replace(finding, differs=differs, where=where_seen, question=finding.question or asked)
-    amount = finding.title if generic or seen.wrong is None else seen.wrong.amount
+    here = generic and finding.where.case == seen.case.name  # else its words are about another launch
+    amount = finding.title if here or seen.wrong is None else seen.wrong.amount
     status = seen.wrong.status if seen.wrong else finding.status
     return Finding(
         "not-a-number" if status is Status.NOT_A_NUMBER else "wrong-values",
         status,
         differs.sentence,
-        " ".join(
-            (*differs.told[1:], *([finding.explanation] if generic and not proven and finding.explanation else []))
-        ),
+        " ".join((*differs.told[1:], *([finding.explanation] if here and not proven and finding.explanation else []))),
         "",
         place if place.line is not None else finding.where,
         (amount, *(seen.wrong.examples(name)[:1] if seen.wrong else finding.examples)),

@@ -11,6 +11,7 @@ import numpy as np
 
 from checker.judge.difference.events import NAMED, Elements, Event, Kind, Numbers, Place, Programs
 
+LEAST = 1e-37  # what is smaller, fp32 holds with few digits
 CLOSE = 1e-4  # of the largest number of a block: what is further apart differs
 # What the same thing is often called. A name's underscores and capitals do not count.
 _ALSO_CALLED = {
@@ -89,18 +90,15 @@ def differences(yours: Programs, right: Programs, names: Mapping[str, str], orde
     return [one for program in order if program in right for one in _of_program(program, yours, right, names)]
 
 
-def alike(yours: Programs, right: Programs, names: Mapping[str, str]) -> set[tuple[str, int, int]]:
-    """Return the names that hold the same wherever they can be compared.
-
-    Each comes with how deep in loops that is, and how often it is assigned again in that iteration.
-    """
+def alike(yours: Programs, right: Programs, names: Mapping[str, str]) -> dict[tuple[str, int, int], bool]:
+    """Return of names, with how deep in loops and how often assigned again there, whether they always hold the same."""
     same: dict[tuple[str, int, int], bool] = {}
     for program, events in yours.items():
         for one in held(events, right.get(program, ()), names):
             if one.seen is one.own and one.own.kind is Kind.NAME:
                 key = one.own.name, len(one.own.place), one.later
                 same[key] = same.get(key, True) and one.right is not None and not one.apart
-    return {key for key, all_same in same.items() if all_same}
+    return same
 
 
 def moved(events: Sequence[Event], kind: Kind, place: Place = ()) -> list[tuple[str, int]]:
@@ -247,7 +245,7 @@ def _apart(
     a, b = fitting
     finite = np.abs(b[np.isfinite(b)])
     largest = float(finite.max()) if finite.size else 1.0
-    differs = ~np.isclose(a, b, rtol=close, atol=close * largest / 50 + 1e-30, equal_nan=True)
+    differs = ~np.isclose(a, b, rtol=close, atol=close * largest / 50 + LEAST, equal_nan=True)
     if not differs.any():
         return None
     at = int(np.argmax(differs))
