@@ -112,7 +112,11 @@ def _of_student(course: Settings, name: str, file: Path) -> None:
 @of_puzzle
 @of_course
 @click.option("--student", "students", multiple=True, metavar="NAME", help="Only this one; may be given repeatedly.")
-@click.option("--file", type=PATH, help="Where to. [default: viva-PUZZLE.html in the course's folder]")
+@click.option(
+    "--file",
+    type=PATH,
+    help="Where to. [default: in the course's folder, viva-PUZZLE.html or, for one student, viva-PUZZLE-NAME.html]",
+)
 @click.option("--jobs", type=click.IntRange(min=0), default=0, help="Processes; 0: as many as there are cores.")
 def viva(puzzle: str, folder: Path, students: tuple[str, ...], file: Path | None, jobs: int) -> NoReturn:
     """Ask each student three questions on their own accepted kernel: if this line read like that, what would fail?
@@ -123,7 +127,7 @@ def viva(puzzle: str, folder: Path, students: tuple[str, ...], file: Path | None
 
     Exit status: 0 there are questions, 2 misused, 3 some kernels could not be judged.
     """
-    file = file or folder / f"viva-{puzzle}.html"
+    file = file or folder / f"{'-'.join(('viva', puzzle, *students[:1]))}.html"
     screen = console()
     try:
         with as_misuse(*_FOR_ALL, NothingFound):
@@ -162,7 +166,7 @@ def _accepted(screen: Console, puzzle_id: str, course: Settings, students: Seque
     refused = [one.student for one, result in looked if result is False]
     class_ = [result for _, result in looked if isinstance(result, Own)]
     _say(screen, "Not accepted", refused)
-    _say(screen, f"Not graded yet: type make grade COURSE={course.folder.name} first", ungraded)
+    _say(screen, f"Without a verdict, so they wait for you or for make grade COURSE={course.folder.name}", ungraded)
     if not class_:
         raise Misuse(f"No kernel of puzzle {puzzle_id} is accepted by the records of {course.folder}.")
     return class_

@@ -133,7 +133,8 @@ def round(assignment: str | None, folder: Path, release: bool, jobs: int) -> NoR
             made = make_round(course, assignment, crew, tell, release=release)
     except (OSError, CrewLost, Stopped) as problem:
         why = reason(problem) if isinstance(problem, OSError) else str(problem)
-        say(screen, f"The round has stopped: {one_line(why, LONGEST)}. Nothing is lost: type it again.")
+        again = "." if isinstance(problem, Stopped) else ": type it again."
+        say(screen, f"The round has stopped: {one_line(why, LONGEST)}. Nothing is lost{again}")
         raise SystemExit(ExitStatus.FAULT) from None
     for line in _told(assignment, made, released=release):
         screen.print(Prose(line))  # as it is: a student's name may be a word of ours
@@ -178,14 +179,17 @@ def _told(assignment: str, made: Round, *, released: bool) -> Iterator[str]:
     if made.pages:
         but = f" but for {len(made.kept_back)}" if made.kept_back else ""
         yield f"Feedback: {len(made.pages)} new pages, {f'released{but}' if released else 'not released (RELEASE=1)'}."
+    if made.kept_back:
+        yield f"Feedback not released: {len(made.kept_back)} {_line(', '.join(made.kept_back))}."
+        yield "Hand over what is in feedback/: what nbgrader has not submitted has no secret by which it is found."
     if made.said:
         yield "nbgrader says:"
         yield from (f"  {_line(line)}" for line in made.said)
     for what, some in (
         ("No page of feedback", dict.fromkeys(made.without_page, "")),
-        ("Feedback not released", dict.fromkeys(made.kept_back, "")),
         ("Late", {name: f"−{number(points)}" if points else "costs nothing" for name, points in made.late.items()}),
         ("Not handed in", dict.fromkeys(made.absent, "")),
+        ("Nothing was run, so 0 points", made.not_run),
         ("The checker or the machine failed: type it again", made.faults),
         ("Graded by hand", made.by_hand),
         ("Graded by hand, and judged anew since: look again", made.again),

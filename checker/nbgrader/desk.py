@@ -143,8 +143,9 @@ class Desk:
 
     def release_feedback(self) -> list[str]:
         """Release all feedback that was written; whose could not be released. Raises Stopped."""
-        step = self._exchanging("ReleaseFeedback")
+        step, before = self._exchanging("ReleaseFeedback"), len(self.said)
         self._run(step)
+        del self.said[before:]  # a line for each of these
         return list(step.left_out)
 
     def rows(self) -> list[dict[str, Any]]:

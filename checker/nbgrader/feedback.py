@@ -91,13 +91,13 @@ class FeedbackPage(HTMLExporter):
 
 
 def below(course: settings.Settings, submission: Any) -> list[str]:
-    """Return the paragraphs below the reports: which attempt was graded, a deadline that it missed, and regrades."""
+    """Return the paragraphs below the reports: which attempt it is about, the student's deadline, and regrades."""
     told, when, due = [], submission.timestamp, submission.assignment.duedate
     if when:
-        told.append(said(f"These points are for what you handed in on {when:%Y-%m-%d at %H:%M} UTC."))
-    if when and due:
-        own = due + course.more_time(submission.assignment.name, submission.student_id, due)
-        told += [said(f"Your deadline was {own:%Y-%m-%d at %H:%M} UTC.")] if when > own else []
+        told.append(said(f"This page is about what you handed in on {when:%Y-%m-%d at %H:%M} UTC."))
+    if due:
+        due += course.more_time(submission.assignment.name, submission.student_id, due)
+        told.append(said(f"Your deadline was {due:%Y-%m-%d at %H:%M} UTC."))
     return [*told, course.regrade or said(_REGRADE)]
 
 

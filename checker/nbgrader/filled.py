@@ -152,7 +152,7 @@ def _by_key(all_keys: Mapping[Any, Keys], kind: str) -> dict[str, set[Any]]:
 
 def _keys(row: Mapping[str, Any]) -> Keys:
     """By what nbgrader's student can be recognized."""
-    name = folded(row["student_id"])
+    name, whole = folded(row["student_id"]), folded(f"{row.get('first_name') or ''} {row.get('last_name') or ''}")
     prefix, _, last = name.rpartition("_")
     emails = {folded(row["email"] or ""), name}
     return {
@@ -160,7 +160,7 @@ def _keys(row: Mapping[str, Any]) -> Keys:
         "number": {name},
         "own": {f"{letters(prefix)}_{last}"},
         "email": {one for one in emails if "@" in one},
-        "name": {name},
+        "name": {name, *([whole] if row.get("first_name") and row.get("last_name") else [])},
     }
 
 

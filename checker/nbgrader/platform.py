@@ -30,6 +30,7 @@ from typing import ClassVar
 from checker.course import ladder
 from checker.nbgrader.sheet import Sheet, folded
 
+MOST_NAMES = 4  # of one person, in any order
 KINDS = ("login", "number", "own", "email", "name")  # what tells who somebody is, the most certain first
 Keys = dict[str, set[str]]  # by kind, in the form of `folded`
 
@@ -71,7 +72,10 @@ class Platform(ABC):
         """By what a student can be recognized in a line."""
         keys = {kind: {folded(sheet.cell(row, column)) for column in self.columns[kind]} for kind in self.columns}
         keys["email"] = {one for one in keys.get("email", set()) | keys["login"] if "@" in one}
-        return keys
+        parts = (part.strip() for column in self.shown for part in sheet.cell(row, column).split(","))
+        names = list(filter(None, parts))[:MOST_NAMES]
+        orders = permutations(names) if len(names) > 1 else ()  # one name alone may be somebody else's login
+        return keys | {"name": {folded(" ".join(some)) for some in orders}}  # as Moodle calls folders, too
 
     def places(self, header: Sequence[str], assignments: Sequence[str]) -> dict[str, list[int]]:
         """Return the columns of each assignment: none, one, or several of which nobody can say which is meant.
@@ -184,14 +188,6 @@ class Moodle(Platform):
     shown = ("First name", "Surname", "Last name")
     none = "-"
     _ITEM = re.compile(r"(.*?)\s*(\((Real|Percentage|Letter|Feedback)\))?\s*", re.DOTALL)
-
-    def keys(self, sheet: Sheet, row: Sequence[str]) -> Keys:
-        """Return those of every platform, and the full name, by which Moodle calls the folders of
-        what was handed in.
-        """
-        names = [name for name in (sheet.cell(row, column) for column in self.shown) if name.strip()]
-        orders = permutations(names) if len(names) > 1 else ()  # one name alone may be somebody else's login
-        return super().keys(sheet, row) | {"name": {folded(" ".join(some)) for some in orders}}
 
     def students(self, sheet: Sheet) -> Iterator[int]:
         """Return all lines that are not blank."""

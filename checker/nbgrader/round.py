@@ -21,6 +21,7 @@ from nbgrader.api import MissingEntry
 from checker import catalog
 from checker.course.language import ENGLISH, spoken
 from checker.course.saving import replace_whole
+from checker.course.verdict import Status
 from checker.grading import batch, key
 from checker.grading.crew import Crew
 from checker.grading.found import NothingFound, by_macos, collected, of_assignment
@@ -48,6 +49,7 @@ class Round:
     new: list[str] = field(default_factory=list)  # graded in this round
     waiting: dict[str, str] = field(default_factory=dict)  # for a human, and why
     absent: list[str] = field(default_factory=list)
+    not_run: dict[str, str] = field(default_factory=dict)  # and why
     late: dict[str, float] = field(default_factory=dict)  # the points that this costs
     by_hand: dict[str, str] = field(default_factory=dict)  # in the judge's place: the points, and the judge's
     again: dict[str, str] = field(default_factory=dict)  # graded by hand, and by the judge since: what both say
@@ -85,7 +87,7 @@ def make_round(course: Settings, assignment: str, crew: Crew | None, tell: Tell,
     before.told = sorted(strangers)
     points = _points_known(desk)
     if points is None and not desk.handed_in():
-        raise Stopped(f"{assignment} was not handed out, and nobody has handed it in")
+        raise Stopped(f"{assignment} was not handed out, and nobody has handed it in: make handout does that first")
     if desk.puzzle is not None and points != course.possible(desk.puzzle):
         make(course.folder)
         desk.generate()
@@ -122,6 +124,11 @@ def _judged(desk: Desk, crew: Crew, tell: Tell, made: Round) -> Iterator[tuple[s
             yield outcome.work.student, outcome.fault
             if not outcome.unresolved:
                 made.faults[outcome.work.student] = outcome.fault
+        elif (verdict := batch.verdict_of(outcome, desk.course)) and verdict.status in (
+            Status.INVALID,
+            Status.FORBIDDEN,
+        ):
+            made.not_run[outcome.work.student] = verdict.findings[0].title
 
 
 @dataclass

@@ -34,7 +34,7 @@ PLAIN_WORDS = {
     Status.CHECKER_FAULT: "the checker failed",
     Status.TOO_BUSY: "nothing was judged",
     Status.MISUSED: "nothing was checked",
-    Status.INVALID: "cannot be read",
+    Status.INVALID: "cannot be run",
     Status.FORBIDDEN: "uses something that this course does not allow",
     Status.NOT_STARTED: "not started",
     Status.NOT_JUDGED: "could not be judged",
@@ -269,9 +269,12 @@ def compiled(results: Sequence[Compilation]) -> Iterator[str]:
             facts.append(f"{used} of {c.shared_limit >> 10} KB shared memory{fewer}")
         if c.spilled:
             facts.append(f"{c.spilled} bytes for which the registers have no room (spilled)")
-        yield name + said(
-            f"compiles for {c.target}: {', '.join(facts)}" if c.compiles else f"does not compile for {c.target}"
-        )
+        if (c.shared or 0) > c.shared_limit:
+            yield name + said(f"does not fit into the shared memory of {c.target}")
+        else:
+            yield name + said(
+                f"compiles for {c.target}: {', '.join(facts)}" if c.compiles else f"does not compile for {c.target}"
+            )
 
 
 def shaded(picture: ErrorMap) -> list[str]:

@@ -125,7 +125,7 @@ def texts(pattern: str, page: str) -> list[str]:
 def test_a_class_is_asked_and_the_judge_agrees_with_the_answers(desk: Path) -> None:
     status, said = viva(desk, "p1")
     assert status == 0 and "3 accepted, 2 different kernels" in said, said
-    assert "Not accepted: dora." in said and "Not graded yet" in said and "emil" in said and "\x1b[2J" not in said
+    assert "Not accepted: dora." in said and "Without a verdict" in said and "emil" in said and "\x1b[2J" not in said
     file, answers = desk / "course" / "viva-p1.html", desk / "course" / "viva-p1-answers.html"
     assert [stat.S_IMODE(path.stat().st_mode) for path in (file, answers)] == [0o600, 0o600]
     page, sheet = file.read_text(), answers.read_text()
@@ -158,6 +158,8 @@ def test_a_class_is_asked_and_the_judge_agrees_with_the_answers(desk: Path) -> N
                 p.name for p in verdict.properties if not p.passed
             ]
             assert 0 < fails.count("<br>") + 1 < len(titles)
+    assert viva(desk, "p1", "--student", "ben")[0] == 0 and (desk / "course" / "viva-p1-ben.html").exists()
+    assert file.read_text() == page  # the class's
 
 
 @pytest.mark.parametrize(

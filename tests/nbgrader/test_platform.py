@@ -237,6 +237,12 @@ def test_a_full_name_is_more_than_one_name(names: str, found: bool) -> None:
     assert filled(sheet, MOODLE, [row("li wu", 5)]).sheet.rows[0][3] == ("5" if found else "-")
 
 
+def test_the_names_that_nbgrader_knows_are_a_full_name() -> None:
+    sheet = table(CANVAS, HEAD + 'p1 (1)\n"Ng, Ann",7,,x,A,\n')
+    made = filled(sheet, CANVAS, [row("s01", 5) | {"first_name": "Ann", "last_name": "Ng"}])
+    assert [cells[-1] for cells in made.sheet.rows] == ["5"]
+
+
 def test_names_that_differ_in_case_are_nobodys() -> None:
     sheet = table(CANVAS, HEAD + "p1 (1)" + BOB + "\n")
     made = filled(sheet, CANVAS, [row("bob", 5), row("Bob", 6)])

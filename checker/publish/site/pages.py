@@ -152,9 +152,7 @@ def how_long(root: Path) -> str:
     if not first:
         return ""
     hours = round((first + sum(others)) / 60)
-    words = said(
-        f"About {first} minutes for the first puzzle, about {hours} hours for the {len(SPINE)} of the main path."
-    )
+    words = said(f"About {first} minutes for the first puzzle, about {hours} hours for the {len(SPINE)} main puzzles.")
     return f"**{said('How long?')}** {words}"
 
 
