@@ -96,7 +96,7 @@
 # | `n_cols` | length of a row, at least 1 |
 # | `BLOCK_SIZE` | columns in a block, a power of two; **may be smaller than the row** |
 #
-# Values can be as large as their type allows, as in p2. Individual values may be $-\infty$, even whole blocks of them, but never a whole row. Compute in
+# Values are as in p2. Individual values may be $-\infty$, even whole blocks of them, but never a whole row. Compute in
 # fp32.
 #
 # ## The traffic bound

@@ -66,7 +66,7 @@ def outcome_of(puzzle_id: str, file: Path | None, conditions: Conditions | None,
         if outcome.verdict.status is Status.NOT_STARTED and file is None:
             return replace(outcome, verdict=_elsewhere(outcome.verdict, puzzle_id))
         verdict = replace(outcome.verdict, whole=f"{check_typed(puzzle_id, '' if path == own else path)} --full")
-        return replace(outcome, verdict=for_learner(verdict, path))
+        return replace(outcome, verdict=for_learner(verdict, path, told=not believing))
     except Misuse:
         raise
     except Exception as error:
@@ -127,11 +127,11 @@ def _accepted_before(puzzle_id: str, submission: Submission) -> bool:
     return all(progress.accepted_as(one, text.sha256) for one, text in texts)
 
 
-def for_learner(verdict: Verdict, path: Path | None) -> Verdict:
+def for_learner(verdict: Verdict, path: Path | None, *, told: bool = True) -> Verdict:
     """Return the verdict as a learner gets it, and what was reached written down; in grading, it stays as it is.
 
-    `path`: what was checked; None if that is not known. Only a puzzle's own file or notebook counts. Raises
-    AnotherFirst if the puzzle runs kernels of others that are not accepted.
+    `path`: what was checked, if that is known. Only a puzzle's own file or notebook counts. `told`: not if only a trace
+    is shown: the report's hint is still to come. Raises AnotherFirst if the puzzle runs kernels that are not accepted.
     """
     if verdict.puzzle is None or verdict.mode != "practice":
         return verdict
@@ -141,7 +141,7 @@ def for_learner(verdict: Verdict, path: Path | None) -> Verdict:
     if own:
         record.noted(verdict)
     if not verdict.accepted:
-        return _in_steps(verdict, verdict.puzzle) if own else verdict
+        return _in_steps(verdict, verdict.puzzle) if own and told else verdict
     found = None
     if own:
         with contextlib.suppress(OSError):  # a folder that cannot be written to is no reason to fail

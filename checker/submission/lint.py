@@ -187,7 +187,7 @@ class KernelLint(Walk):
         if last == "to" and any(isinstance(a, ast.Name) and a.id in {*vocabulary.BUILTINS, "bool"} for a in node.args):
             self._refuse(node, "python-type/python-type")
         if function in ("max", "min") and len(node.args) == 1:
-            self._refuse(node, f"python-type/{function}-of-one")
+            self._refuse(node, self.problem("python-type/of-one", name=function))
         if function in vocabulary.HINTED and self._hinted_twice(node, vocabulary.HINTED[function]):
             self._refuse(node, "two-hints/two-hints")
         if last == "ravel" and len(node.args) > (function == "tl.ravel"):

@@ -342,7 +342,7 @@ def test_a_sandbox_that_cannot_start_is_a_fault(tmp_path: Path) -> None:
 def test_a_python_without_what_the_course_needs_gets_a_sentence() -> None:
     done = ran(sys.executable, "-S", "-m", "checker", "check", "--help", env=os.environ)
     assert (done.returncode, done.stderr.count("\n"), done.stdout) == (2, 1, "")
-    assert "has no click" in done.stderr and ".venv/bin/python" in done.stderr
+    assert f"{sys.executable} has no click" in done.stderr
 
 
 def test_a_students_numpy_py_does_not_shadow_numpy(tmp_path: Path) -> None:

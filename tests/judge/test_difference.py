@@ -55,8 +55,8 @@ SAID = {
         "Until then the solution holds the same in l, m, x.",
     ),
     "next to nothing": (
-        ("p1", 'other=-float("inf")', "other=-80.0"),
-        r"Line \d+ makes denominator [\d.]+e-30; in the solution it is [\d.]+e-34\.",
+        ("p1", "tl.sum(numerator, axis=0)", "tl.sum(tl.where(numerator > 1e-30, numerator, 0.0), axis=0)"),
+        r"Line \d+ makes denominator 0; in the solution it is [\d.]+e-3\d\.",
         "With the solution's denominator in its place, the rest of this launch is right.",
     ),
     "a name that is assigned again": (
@@ -122,6 +122,13 @@ def test_it_is_said_where_a_kernel_first_differs(said: str, quick: Conditions) -
 def test_a_block_does_not_hold_the_same_as_a_number(quick: Conditions) -> None:
     change = "p3", "m_new = tl.maximum(m, tl.max(x, axis=0))", "m_new = tl.maximum(m, x)"
     assert differs(change, replace(quick, targets=())).proof == "Until then the solution holds the same in x."
+
+
+def test_what_is_said_beside_a_difference_is_about_its_launch(quick: Conditions) -> None:
+    load = 'x = tl.load(x_row_ptr + start + cols, mask=mask, other=-float("inf")).to(tl.float32)\n        tl.store'
+    finding = check_changed("p3", load, load.replace("start + ", ""), quick).findings[0]
+    rows, columns = (int(n) for n in re.findall(r"\d+", finding.where.case)[:2])
+    assert f"of {rows * columns} elements of y are wrong" in finding.examples[0], finding
 
 
 OTHER_NAMES = """

@@ -41,6 +41,7 @@ def test_the_hint_comes_when_the_same_is_seen_again(wrong: Course) -> None:
 
 def test_who_asks_gets_it_at_once_and_then_the_lessons_own(wrong: Course) -> None:
     wrong.run("check", "3")
+    wrong.run("step", "3")  # which does not show it
     told = wrong.run("hint", "3")
     assert (told.returncode, seen(told.stdout), wrong.progress) == (0, (False, True), TOLD)
     assert IDEA.title in told.stdout

@@ -224,7 +224,7 @@ def test_each_puzzle_says_what_it_gives_and_takes_or_when_to_take_it(built_site:
     assert minutes.keys() == STEMS_OF_KERNELS.keys()
     assert all(taken % 5 == 0 for taken in minutes.values())
     hours = round(sum(minutes[entry] for entry in ladder.SPINE) / 60)
-    assert f"About {minutes['w1']} minutes for the first puzzle, about {hours} hours for the 9 of" in text
+    assert f"About {minutes['w1']} minutes for the first puzzle, about {hours} hours for the 9 main puzzles" in text
     assert 10 <= minutes["w1"] < minutes["p5"] < minutes["p7"] <= 180
 
 

@@ -33,6 +33,7 @@ LEFT_OUT = (
     *("grading", "nbgrader", "publish/test_gradescope.py"),
 )
 SUITE = ("-m", "pytest", "-q", "-n", "3", "--dist", "worksteal", "--slice", "now", "-p", "no:cacheprovider")
+TOOLS = ("pytest", "pytest-xdist", "hypothesis", "jupytext", "msgspec", "setuptools>=77")
 KERNELS = (
     *SUITE[:7],
     "tests/test_kernels.py",
@@ -83,10 +84,7 @@ def tried(combination: Combination) -> str:
         chosen = {"triton": combination.triton, "numpy": combination.numpy}
         wanted = [f"{package}=={version}" if version else package for package, version in chosen.items()]
         install = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "-e", ROOT, *wanted]
-        subprocess.run(
-            [*install, *combination.others, "pytest", "pytest-xdist", "hypothesis", "jupytext", "setuptools>=77"],
-            check=True,
-        )
+        subprocess.run([*install, *combination.others, *TOOLS], check=True)
         versions = (
             "import platform, triton, numpy; print(platform.python_version(), triton.__version__, numpy.__version__)"
         )
