@@ -181,7 +181,6 @@ def _told(assignment: str, made: Round, *, released: bool) -> Iterator[str]:
         yield f"Feedback: {len(made.pages)} new pages, {f'released{but}' if released else 'not released (RELEASE=1)'}."
     if made.kept_back:
         yield f"Feedback not released: {len(made.kept_back)} {_line(', '.join(made.kept_back))}."
-        yield "Hand over what is in feedback/: what nbgrader has not submitted has no secret by which it is found."
     if made.said:
         yield "nbgrader says:"
         yield from (f"  {_line(line)}" for line in made.said)

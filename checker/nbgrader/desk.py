@@ -145,7 +145,7 @@ class Desk:
         """Release all feedback that was written; whose could not be released. Raises Stopped."""
         step, before = self._exchanging("ReleaseFeedback"), len(self.said)
         self._run(step)
-        del self.said[before:]  # a line for each of these
+        del self.said[before + 1 :]  # there is a line for each of these, and the first says why
         return list(step.left_out)
 
     def rows(self) -> list[dict[str, Any]]:
