@@ -174,7 +174,8 @@ def main() -> NoReturn:
         if os.environ.get(TRACEBACK_VARIABLE):
             traceback.print_exception(error)
         with contextlib.suppress(Exception):
-            click.echo(f"The report could not be made: {type(error).__name__}: {error}", err=True)
+            kind = type(error).__name__
+            click.echo(f"This could not be done ({TRACEBACK_VARIABLE}=1 shows where): {kind}: {error}", err=True)
         os._exit(ExitStatus.FAULT)  # without flushing what cannot be written
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # what is left is Python's own end

@@ -118,6 +118,9 @@ def build(root: Path = ROOT) -> list[Path]:
     return written
 
 
+PATIENT = Limits(patience=100.0)  # nobody waits: a machine may be as slow as it likes
+
+
 def recorded(puzzle_id: str, root: Path = places.ROOT) -> list[Recorded]:
     """Return the launches of a puzzle's solution; none of a function that launches kernels.
 
@@ -132,7 +135,7 @@ def recorded(puzzle_id: str, root: Path = places.ROOT) -> list[Recorded]:
     for kernel in puzzle.kernels:
         cases = cases_of(puzzle, kernel.name)
         asked = [replace(launch_of(case, puzzle), most_steps=MOST_STEPS) for case in cases]
-        results = launch(program, asked, Limits(), device=device).results if cases else {}
+        results = launch(program, asked, PATIENT, device=device).results if cases else {}
         loops = shape_of_loops(program.source, kernel.name)
         ran = ((case, events_of(program.source, case, results[n])) for n, case in enumerate(cases))
         found += [Recorded(kernel.name, case.name, loops, programs) for case, programs in ran if programs]

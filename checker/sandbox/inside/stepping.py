@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import sys
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from types import FrameType
@@ -77,7 +78,7 @@ class Recorder:
         self._open: dict[FrameType, _Open] = {}
         self._steps: list[Step] = []
         self._values: list[Value] = []
-        self._known: dict[int, tuple[Any, int]] = {}  # by identity: a value, and its place
+        self._known: dict[int, tuple[Callable[[], Any], int]] = {}  # by identity: what returns a value, and its place
         self._whole = True
 
     def __enter__(self) -> Recorder:
@@ -142,19 +143,29 @@ class Recorder:
         was.
         """
         known = self._known.get(id(value))
+        if known is not None and known[0]() is not value:  # another one had this identity
+            known = None
         if known is not None and not _may_change(value):
             return known[1]
         told = self._told(value)
         if same and known is not None and _alike(told, self._values[known[1]]):
             return -1
         place = self._added(told)
-        self._known[id(value)] = value, place  # kept, so that no other object gets its identity
+        self._known[id(value)] = _reference(value), place
         return place
 
     def _added(self, value: Value) -> int:
         self._numbers -= 0 if value.numbers is None else value.numbers.size
         self._values.append(value)
         return len(self._values) - 1
+
+
+def _reference(value: Any) -> Callable[[], Any]:
+    """Return what returns a value as long as it lives: tensors that were kept alive would count as held."""
+    try:
+        return weakref.ref(value)
+    except TypeError:  # such as a number: it is kept
+        return lambda: value
 
 
 def _may_change(value: Any) -> bool:
