@@ -115,9 +115,14 @@ def test_rows_have_every_pair_of_classes(puzzle: str) -> None:
 
 
 @pytest.mark.parametrize("puzzle", ["p1", "w2"])
-def test_rows_of_one_block_have_every_class_that_exists(puzzle: str) -> None:
+def test_rows_of_one_block_have_every_class_that_exists_and_the_longest_whole_one_in_fp32_and_in_half(
+    puzzle: str,
+) -> None:
     for key in KEYS:
-        sizes = {(int(c.scalars["n_cols"]), int(c.constexprs["BLOCK_SIZE"])) for c in cases_of(puzzle, key)}
+        cases = cases_of(puzzle, key)
+        sizes = {(int(c.scalars["n_cols"]), int(c.constexprs["BLOCK_SIZE"])) for c in cases}
+        longest = [c.tensors["x_ptr"] for c in cases if c.scalars["n_cols"] == c.constexprs["BLOCK_SIZE"] == 256]
+        assert {in_half(x) for x in longest} == {True, False}, key
         assert (1, 1) in sizes
         for block in (8, 16, 32):
             lengths = {n for n, of in sizes if of == block}

@@ -26,6 +26,7 @@ from checker.course.kernel import Kernel
 from checker.course.puzzle import Draw, Pictured
 
 RISE, RISE_IN_FP16 = 89.0, 11.2  # their exponentials are just more than fp32 and fp16 can hold
+CREEPING = 4e-6  # a maximum that grows by as much from block to block is to be followed
 SMALL_TERM = np.log(0.9 * 2.0**-10)  # a block of its exponentials, added to two blocks of ones in fp16, is lost
 
 
@@ -125,6 +126,7 @@ class CaseMaker:
         whole = np.concatenate([normal("whole", 2, 3 * block), low])
         short = normal("short", 4, block - 7) + np.array([[0], [0], [500], [-5000]], np.float32)
         every, fp16 = stacked(kinds), stacked(half, np.float16)
+        huge = np.repeat(np.array([[-2e12], [-2e38], [2e38]], np.float32), block + 5, axis=1)
         few = stacked({kind: half[kind] for kind in of_half}, np.float16)
         return [
             case("three whole blocks", ("any-length", "traffic"), whole, (0, 0)),
@@ -144,7 +146,7 @@ class CaseMaker:
             self.resized(4, owned=1)._many_blocks(),
             self.resized(1).launch("as many rows as columns", "any-length", normal("alike", 5, 5), (0, 0), once=True),
             self.tall_case(),
-            self.launch("all at -2e12", "values", np.full((1, block + 5), -2e12, np.float32), (0, 0), once=True),
+            self.launch("rows of one huge value", "values", huge, (0, 0), once=True),
         ]
 
     def plain_cases(self, kinds: Mapping[str, Array], n: int) -> list[Case]:
@@ -256,9 +258,10 @@ class CaseMaker:
         return replace(made, informative=False)
 
     def _many_blocks(self) -> Case:
-        """Return a row of more columns than blocks of 4 to the third power have."""
+        """Return two rows of more columns than blocks of 4 to the third power have; one rises, ever so slowly."""
         random = self.draw.case("blocks")
-        x = _normal(random, (1, int(random.integers(290, 330))))
+        x = _normal(random, (2, int(random.integers(290, 330))))
+        x[1] = np.arange(x.shape[1]) // self.width * CREEPING
         return self.launch("many blocks", "any-length", x, equal_gaps(random), once=True)
 
     def tall_case(self) -> Case:

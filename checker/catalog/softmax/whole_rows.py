@@ -32,8 +32,8 @@ def mostly_padding(make: CaseMaker, lowest: float, highest: float) -> Case:
 
 
 def of_every_length(make: CaseMaker, random: np.random.Generator) -> list[Case]:
-    """Return the shortest and the longest rows of blocks of every size, and some between; the last two in fp32 and
-    fp16.
+    """Return the shortest and the longest rows of blocks of every size, and some between; the longest in fp32 and in
+    half, so that no key decides what a kernel that cannot do it loses.
     """
     lengths = {2, 3, 4}
     for block in (8, 16, 32, 256):
@@ -44,4 +44,5 @@ def of_every_length(make: CaseMaker, random: np.random.Generator) -> list[Case]:
         size, of = (int(random.integers(2, 4)), n), replace(make, blocks=block_of(n))
         dtype = next(of_half) if on & covering.HALF else np.float32
         made.append(of.of_length("any-length", size, layout, dtype, random))
-    return made
+    other = np.float32 if on & covering.HALF else np.float16
+    return [*made, of.of_length("any-length", size, layout, other, random)]
