@@ -43,8 +43,8 @@ def one_factor(items: list[Wrong], name: str) -> str:
     number, here = f"{factor:.3g}", "" if not fits or fits[0] in _CONSTANTS else " in this one"
     what = f", which is {' or '.join(fits)}" if fits and number not in fits else ""
     return (
-        f"In every case, {tensor_name(name)} is off by one factor ({number}{here}){what}: something was multiplied or "
-        "divided by it once too often, or not often enough."
+        f"Wherever it is wrong, {tensor_name(name)} is off by one factor ({number}{here}){what}: something was "
+        "multiplied or divided by it once too often, or not often enough."
     )
 
 

@@ -48,7 +48,7 @@ PLAIN_WORDS = {
     Status.OUT_OF_BOUNDS: "reads or writes out of bounds",
     Status.INPUT_CHANGED: "changes its input",
     Status.NOT_A_NUMBER: "gives NaN",
-    Status.NOT_DETERMINISTIC: "gives different results from run to run",
+    Status.NOT_DETERMINISTIC: "can give different results from run to run",
     Status.WRONG: "gives wrong results",
     Status.OVER_TRAFFIC: "moves too much memory",
     Status.PARTLY_RIGHT: "partly right",

@@ -17,7 +17,7 @@ from checker.course.puzzle import Expected, Puzzle
 from checker.course.text import Text
 from checker.judge.compare import wrong_elements
 from checker.judge.difference.events import Event, Kind, Numbers, Programs, events_of, shape_of_loops
-from checker.judge.difference.first import Difference, alike, differences, moved, paired, values
+from checker.judge.difference.first import SAME, Difference, alike, differences, moved, paired, values
 from checker.judge.difference.recordings import Recorded
 from checker.judge.evidence import written_tensors
 from checker.judge.wrong import Wrong, wrong_outputs
@@ -44,9 +44,8 @@ class Compared:
     def alike(self) -> tuple[list[str], list[str]]:
         """Names that hold what the solution's hold, and those that it has none for."""
         own = {event.name for events in self.yours.values() for event in events if event.kind is Kind.NAME}
-        held = [
-            (key[0], same) for key, same in alike(self.yours, self.right.programs, self.names).items() if not key[2]
-        ]
+        every = alike(self.yours, self.right.programs, self.names, SAME).items()
+        held = [(name, same) for (name, _, later), same in every if not later]
         return sorted({n for n, _ in held} - {n for n, same in held if not same}), sorted(own - self.names.keys())
 
     @property

@@ -13,6 +13,7 @@ from checker.judge.difference.events import NAMED, Elements, Event, Kind, Number
 
 LEAST = 1e-37  # what is smaller, fp32 holds with few digits
 CLOSE = 1e-4  # of the largest number of a block: what is further apart differs
+SAME = 1e-6  # what is further apart is not said to be the same, though it may be rounding
 # What the same thing is often called. A name's underscores and capitals do not count.
 _ALSO_CALLED = {
     "s": "qk score scores sij",
@@ -90,14 +91,18 @@ def differences(yours: Programs, right: Programs, names: Mapping[str, str], orde
     return [one for program in order if program in right for one in _of_program(program, yours, right, names)]
 
 
-def alike(yours: Programs, right: Programs, names: Mapping[str, str]) -> dict[tuple[str, int, int], bool]:
+def alike(
+    yours: Programs, right: Programs, names: Mapping[str, str], close: float = CLOSE
+) -> dict[tuple[str, int, int], bool]:
     """Return of names, with how deep in loops and how often assigned again there, whether they always hold the same."""
     same: dict[tuple[str, int, int], bool] = {}
     for program, events in yours.items():
         for one in held(events, right.get(program, ()), names):
             if one.seen is one.own and one.own.kind is Kind.NAME:
                 key = one.own.name, len(one.own.place), one.later
-                same[key] = same.get(key, True) and one.right is not None and not one.apart
+                same[key] = (
+                    same.get(key, True) and one.right is not None and not _apart(one.own.numbers, one.right, close)
+                )
     return same
 
 
