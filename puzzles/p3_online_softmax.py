@@ -66,8 +66,8 @@
 #
 # Both exponentials of the loop take `m_new`. Only the factor also takes `m`.
 #
-# Write this below, under *Your turn*, and check before you read on here: it earns 80 of 100 points. The rest of this
-# section is about the other 20.
+# Write this below, under *Your turn*, and check before you read on here: it earns most of the points. The rest of
+# this section is about the others.
 #
 # **Rows that begin with $-\infty$.** Attention sets masked scores to $-\infty$, so a row may begin with a whole block
 # of it. Then $m' = -\infty$ too, and $x - m' = -\infty - (-\infty)$ is NaN, which stays in $l$ to the end. The *guard*:

@@ -101,7 +101,8 @@ def extension(assignment: str | None, student: str | None, days: float | None, f
     extend(course, assignment, student, days)
     if not known:
         say(console(), f"nbgrader does not know {one_line(student)} yet: look whether that is the name.")
-    say(console(), f"{one_line(student)} has {number(days)} days more for {assignment}, from the next round on.")
+    days_more = f"{number(days)} more day{'s' * (days != 1)}"
+    say(console(), f"{one_line(student)} has {days_more} for {assignment}, from the next round on.")
 
 
 @click.command()

@@ -95,14 +95,20 @@ class Late:
     most_percent: float = 100.0
     grace_minutes: float = 0.0
 
+    def days(self, seconds_late: float) -> int:
+        """Return how many days have begun since the deadline and its grace."""
+        return max(0, math.ceil((seconds_late - 60 * self.grace_minutes) / 86400))
+
+    def percent(self, seconds_late: float) -> float:
+        """Return the share of a score that is lost, never more than there is."""
+        days = self.days(seconds_late)
+        if self.policy == "none" or not days:
+            return 0.0
+        return 100.0 if self.policy == "zero" else min(days * self.percent_per_day, self.most_percent, 100.0)
+
     def penalty(self, score: float, seconds_late: float) -> float:
         """Return the points that a score loses."""
-        late = seconds_late - 60 * self.grace_minutes
-        if self.policy == "none" or late <= 0:
-            return 0.0
-        percent = 100.0 if self.policy == "zero" else math.ceil(late / 86400) * self.percent_per_day
-        most = self.most_percent if self.policy == "per day" else 100.0
-        return score * min(percent, most, 100.0) / 100  # never more than there is
+        return score * self.percent(seconds_late) / 100
 
 
 @dataclass(frozen=True)

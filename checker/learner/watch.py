@@ -271,7 +271,7 @@ class Watcher:
 @contextlib.contextmanager
 def _single_keys(console: Console) -> Iterator[bool]:
     """Let keys be read one by one, if somebody sits at this terminal; whether that is so. It is left as it was."""
-    if not (console.is_terminal and os.isatty(0) and os.tcgetpgrp(0) == os.getpgrp()):
+    if not (console.is_terminal and os.isatty(0) and _in_front()):
         yield False
         return
     before, ended = termios.tcgetattr(0), signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
@@ -281,6 +281,14 @@ def _single_keys(console: Console) -> Iterator[bool]:
     finally:
         termios.tcsetattr(0, termios.TCSADRAIN, before)
         signal.signal(signal.SIGTERM, ended)
+
+
+def _in_front() -> bool:
+    """Return whether what is typed is for this process: not in the background, nor if the terminal is another's."""
+    try:
+        return os.tcgetpgrp(0) == os.getpgrp()
+    except OSError:  # it controls no process, or those of another session
+        return False
 
 
 @contextlib.contextmanager

@@ -91,13 +91,19 @@ class FeedbackPage(HTMLExporter):
 
 
 def below(course: settings.Settings, submission: Any) -> list[str]:
-    """Return the paragraphs below the reports: which attempt it is about, the student's deadline, and regrades."""
+    """Return the paragraphs below the reports: which attempt it is about, the student's deadline, what being late
+    costs, and regrades.
+    """
     told, when, due = [], submission.timestamp, submission.assignment.duedate
     if when:
         told.append(said(f"This page is about what you handed in on {when:%Y-%m-%d at %H:%M} UTC."))
     if due:
-        due += course.more_time(submission.assignment.name, submission.student_id, due)
-        told.append(said(f"Your deadline was {due:%Y-%m-%d at %H:%M} UTC."))
+        more = course.more_time(submission.assignment.name, submission.student_id, due)
+        told.append(said(f"Your deadline was {due + more:%Y-%m-%d at %H:%M} UTC."))
+        late = submission.total_seconds_late - more.total_seconds()
+        if lost := course.late.percent(late):
+            days = course.late.days(late)
+            told.append(said(f"Days late, each that has begun counted: {days}. This costs {lost:g} % of the points."))
     return [*told, course.regrade or said(_REGRADE)]
 
 

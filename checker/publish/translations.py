@@ -107,7 +107,9 @@ def banned(language: str) -> list[str]:
 
 
 def main() -> None:
-    """Say how much is translated and what is left; `-v`: each of these, with its English. Exit 1: a banned word."""
+    """Say how much is translated and what is left; `-v`: each of these, with its English. Exit 1: a banned word, or
+    Chinese whose English has changed.
+    """
     status = 0
     for language in (code for code in LANGUAGES if code != ENGLISH):
         found, banned_words = [*texts(language)], banned(language)
@@ -116,8 +118,9 @@ def main() -> None:
         for text in found:
             key = f"# {text.key} @{mark(text.english)}" if text.key and text.english else text.key or text.mark
             place = f"{text.file.relative_to(ROOT)}: {key}"
-            if "-v" in sys.argv and (text.stale or (not text.other and text.file not in unbegun)):
+            if text.stale or ("-v" in sys.argv and not text.other and text.file not in unbegun):
                 print(f"{place}\n{text.english or 'its English is gone'}\n")
+            status |= text.stale
             for word in (word for word in banned_words if word in text.other):
                 print(f"{place} has {word}, which the glossary does not allow.")
                 status = 1

@@ -36,7 +36,9 @@ SOON = 300.0  # a machine may be busy: what does not come at all fails, not what
 class Watched:
     """A `watch` that runs, and what it has shown."""
 
-    def __init__(self, command: list[str], course: Course, terminal: bool, environment: dict[str, str]):
+    def __init__(
+        self, command: list[str], course: Course, terminal: bool, environment: dict[str, str], own: bool = True
+    ):
         self.terminal = terminal
         self.ours, theirs = pty.openpty() if terminal else os.pipe()
         self.before = termios.tcgetattr(self.ours) if terminal else None
@@ -49,7 +51,7 @@ class Watched:
             stdout=theirs,
             stderr=theirs,
             start_new_session=True,
-            preexec_fn=_own_terminal if terminal else _hears_interrupts,
+            preexec_fn=_own_terminal if terminal and own else _hears_interrupts,
         )
         self.shown = ""
 
@@ -249,6 +251,17 @@ def test_a_pipe_has_no_keys_and_nothing_is_checked_before_it_is_saved(course: Co
     watched = start(terminal=False)
     watched.nothing(1.0)
     assert watched.end() == 0
+
+
+def test_a_terminal_that_controls_another_session_has_no_keys(course: Course) -> None:
+    watched = Watched([sys.executable, "-m", "checker", "watch", "p1"], course, True, {}, own=False)
+    watched.until("Ctrl-C ends this.")
+    course.script("p1").write_text(RIGHT)
+    watched.until("press Ctrl-C and type:", SOON)
+    watched.child.send_signal(signal.SIGINT)
+    assert watched.child.wait(10) == 0
+    os.close(watched.ours)
+    os.close(watched.theirs)
 
 
 @pytest.mark.parametrize("only", [(), ("p1",)], ids=["all", "one"])

@@ -242,6 +242,8 @@ def test_points_deadlines_and_extensions_count_at_once(after: tuple[Course, str]
         typed(course, "round", "p1")
         assert (course.scores()["right"], course.scores()["big"]) == (115.0, 92.0)
         assert f"Your deadline was {yesterday:%Y-%m-%d} at {yesterday:%H:%M} UTC" in page_of(course, "big")
+        costs = "Days late, each that has begun counted: 2. This costs 20 % of the points."
+        assert costs in page_of(course, "big") and "Days late" not in page_of(course, "right")
         assert f"Your deadline was {yesterday + timedelta(days=3):%Y-%m-%d}" in page_of(course, "right")
         assert typed(course, "extension", "p1", "--student", "right", "--days", "0").exit_code == 0
         typed(course, "round", "p1")
@@ -491,4 +493,4 @@ def test_who_must_say_more_is_told_what_to_type(course: Course) -> None:
     with pytest.raises(Misuse, match="ASSIGNMENT=w1"):
         typed(course, "round")
     said = typed(course, "extension", "p1", "--student", "-nobody", "--days", "2").output
-    assert "does not know -nobody yet" in said and "-nobody has 2 days more" in said
+    assert "does not know -nobody yet" in said and "-nobody has 2 more days" in said
