@@ -131,7 +131,9 @@ def _merges(make: SplitCaseMaker) -> list[Case]:
         merge("real tiles", "half", rows(1, 128), 33, 64, half, once=True),
         merge("very wide heads", "half", rows(1, 512), 5, 8, half, once=True),
         merge("many parts", "any-count", rows(2), 300, 512, once=True),
-        of_programs(merge("many queries", "any-count", rows(300), 3, 4, once=True), (0, 255, 256, 299)),
+        of_programs(
+            merge("many queries", "any-count", rows(4100, heads=2), 3, 4, once=True), (0, 255, 256, 4099), (0, 1)
+        ),
         of_programs(merge("all sizes alike", "heads", rows(16, heads=16), 16, 16, once=True), (0, 15), (0, 7, 15)),
         *make.every_merge(),
         *(
