@@ -26,7 +26,7 @@ from checker.course.verdict import Finding, Status, Where
 
 _FIELDS = {"? ": "question", "> ": "hint"}
 _HEADING = re.compile(r"# ([a-z0-9-]+(?:/[a-z0-9-]+)?)(?:: (\S.*))?")
-NO_HEADING = "this is not `# key: Title`, in Chinese with ` @` and eight digits of the English's mark before the colon"
+_NO_HEADING = "this is not `# key: Title`, in Chinese with ` @` and eight digits of the English's mark before the colon"
 _DEFINITION = re.compile(r"= (\w+): (\S.*)")
 _HOLE = re.compile(r"\{(\w+)\}")
 
@@ -133,7 +133,7 @@ def read(text: str, name: str) -> dict[str, Words]:
         elif line.startswith("# "):
             heading = _HEADING.fullmatch(line)
             if heading is None or heading[1] in found:
-                raise ValueError(f"{place}: {'this key is there twice' if heading else NO_HEADING}.")
+                raise ValueError(f"{place}: {'this key is there twice' if heading else _NO_HEADING}.")
             found[heading[1]] = {"title": heading[2] or ""}
         elif not found:
             raise ValueError(f"{place}: text before the first `# key: Title`.")

@@ -124,6 +124,11 @@ def test_a_block_does_not_hold_the_same_as_a_number(quick: Conditions) -> None:
     assert differs(change, replace(quick, targets=())).proof == "Until then the solution holds the same in x."
 
 
+def test_what_is_a_hundred_thousandth_apart_does_not_hold_the_same(quick: Conditions) -> None:
+    change = ("p1", "tl.exp(x.to(tl.float32))", "tl.exp2(x.to(tl.float32) * 1.4427)")
+    assert differs(change, replace(quick, targets=())).proof == "Until then the solution holds the same in x."
+
+
 def test_what_is_said_beside_a_difference_is_about_its_launch(quick: Conditions) -> None:
     load = 'x = tl.load(x_row_ptr + start + cols, mask=mask, other=-float("inf")).to(tl.float32)\n        tl.store'
     finding = check_changed("p3", load, load.replace("start + ", ""), quick).findings[0]

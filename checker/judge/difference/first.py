@@ -94,7 +94,7 @@ def differences(yours: Programs, right: Programs, names: Mapping[str, str], orde
 def alike(
     yours: Programs, right: Programs, names: Mapping[str, str], close: float = CLOSE
 ) -> dict[tuple[str, int, int], bool]:
-    """Return of names, with how deep in loops and how often assigned again there, whether they always hold the same."""
+    """Return of names, with how deep in loops and how often assigned again there, whether they are always so close."""
     same: dict[tuple[str, int, int], bool] = {}
     for program, events in yours.items():
         for one in held(events, right.get(program, ()), names):
