@@ -126,7 +126,7 @@ class CaseMaker:
         whole = np.concatenate([normal("whole", 2, 3 * block), low])
         short = normal("short", 4, block - 7) + np.array([[0], [0], [500], [-5000]], np.float32)
         every, fp16 = stacked(kinds), stacked(half, np.float16)
-        huge = np.repeat(np.array([[-2e12], [-2e38], [2e38]], np.float32), block + 5, axis=1)
+        huge = np.array([[-2e12], [-2e28], [2e38]], np.float32).repeat(block + 5, 1)  # a maximum may start at -1e30
         few = stacked({kind: half[kind] for kind in of_half}, np.float16)
         return [
             case("three whole blocks", ("any-length", "traffic"), whole, (0, 0)),

@@ -83,9 +83,9 @@ def equal_gaps(random: np.random.Generator) -> tuple[int, int]:
 
 
 def unequal_gaps(random: np.random.Generator, base: int = 0) -> tuple[int, int]:
-    """x and y padded differently; `base` more than drawn, and never by a power of two."""
-    x, y = (base + int(gap) for gap in random.choice(np.arange(3, 128, 2), 2, replace=False))
-    return x, y
+    """x and y padded by `base` and more: by no power of two, nor apart by a multiple of four, as blocks' starts are."""
+    x, y = base + 4 * random.integers(1, 32, 2) + (-1, 1)
+    return int(x), int(y)
 
 
 def sampled(case: Case, tiles: tuple[int, ...]) -> Case:
