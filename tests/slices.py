@@ -8,7 +8,8 @@ The dear tests of a file are put in the order of a hash of their names, and cut 
 more if a slice were longer than `LONGEST`: so tests that try hundreds of kernels leave room for others. Which slice it
 is counts the commits. Where tests share what costs more than they do, such as a class that was graded, all tests of the
 file are dear, and their turn comes so much more rarely, with more of them. To the slices come tests of what has changed
-since the last push. Fewer than four tests of the site, as `-k` of one puzzle leaves them, are left out.
+since the last push, and all right kernels of a puzzle that has. Fewer than four tests of the site, as `-k` of one
+puzzle leaves them, are left out.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ MUCH = 2.0  # CPU seconds of what the tests of a file share: more stands in the 
 SHORT = 0.25  # CPU seconds of a test that stands for its file where no other one's turn has come
 SHARED = "fixtures"  # of a file, in the place of a function: what its tests share, once
 CHANGED = 12.0  # CPU seconds of those of what has changed
+RIGHT = "test_right_kernels_are_accepted"  # a new launch may refuse one: of a puzzle that has changed, all run
 OF_THE_JUDGE = ("test_one_line_changed.py", "test_kernels.py")  # what a change of it, or of a launch, may let through
 IDS = {rung.id for rung in ladder.LADDER}
 
@@ -125,6 +127,7 @@ def chosen(every: Sequence[Item], costs: Costs, number: int, changed: Collection
     for item in sorted(dear, key=Item.place):
         files[item.file].append(item)
     now = {item for file, own in files.items() for item in _slice(own, dear, shared(file, costs), number)}
+    now |= {item for item in dear if item.function == RIGHT and item.puzzle in changed}
     left, paid = CHANGED, {item.file for item in now}
     for item in sorted(dear.keys() - now, key=lambda item: (item.puzzle not in changed, item.place(number))):
         price = dear[item] + (0.0 if item.file in paid else shared(item.file, costs))

@@ -20,6 +20,7 @@ from tests.slices import (
     CHANGED,
     LEAST,
     LONGEST,
+    RIGHT,
     SHARED,
     SHORT,
     SLICES,
@@ -85,6 +86,13 @@ def test_to_it_come_those_of_what_has_changed(every: list[Item], number: int, ch
     new = {item.file for item in after} - {item.file for item in before}
     assert (left := CHANGED - whole(after - before) - sum(shared(file, COSTS) for file in new)) >= 0
     assert all(cost(item, COSTS) + shared(item.file, COSTS) > left for item in about - after)
+
+
+def test_of_a_puzzle_that_has_changed_all_right_kernels_run() -> None:
+    every = [Item(f"tests/test_kernels.py::{RIGHT}[{id}_x-{n}]") for id in ("b3", "p4") for n in range(40)]
+    of_p4 = {item for item in every if item.puzzle == "p4"}
+    assert of_p4 <= chosen(every, slices.read(), 0, ["p4"])
+    assert not of_p4 <= chosen(every, slices.read(), 0, ["b3"])
 
 
 def test_a_test_is_about_the_puzzle_that_its_parameters_name() -> None:
