@@ -64,7 +64,7 @@
 # | split 0 | 3 | $e^{1-3} + 1 = 1.1353$ | $21.35 / 1.1353 = 18.81$ | $3 + \log 1.1353 = 3.127$ | $e^{3.127 - 5.049} = 0.1464$ |
 # | split 1 | 5 | $e^{2-5} + 1 = 1.0498$ | $41.49 / 1.0498 = 39.53$ | $5 + \log 1.0498 = 5.049$ | 1 |
 #
-# So $l = 1.1464$, $O = (0.1464 \cdot 18.81 + 39.53) / 1.1464 = 36.88$, and LSE is $5.049 + \log 1.1464 = 5.185$. In p6,
+# So $l = 1.1464$, $O = (0.1464 \cdot 18.81 + 39.53) / 1.1464 = 36.88$, and LSE is $5.0486 + \log 1.1464 = 5.185$. In p6,
 # O was 21.35 after tile 1, and $44.38 / 1.2034 = 36.88$ at the end.
 #
 # **Which keys a split has.** Split $s$ begins at key `first_k` = $s$ · `keys_per_split`, and ends before `end_k`. That
@@ -252,7 +252,7 @@ from checker.notebook import run
 
 o_part = np.zeros((2, 1, 1, 16), np.float32)
 lse_part = np.zeros((2, 1, 1), np.float32)
-o_part[:, 0, 0, 0], lse_part[:, 0, 0] = (18.808, 39.526), (3.127, 5.049)
+o_part[:, 0, 0, 0], lse_part[:, 0, 0] = (18.808, 39.526), (3.1269, 5.0486)
 o, lse = np.zeros((1, 1, 16), np.float32), np.zeros((1, 1), np.float32)
 tensors = {"o_part_ptr": o_part, "lse_part_ptr": lse_part, "o_ptr": o, "lse_ptr": lse}
 sizes = {"q_head_stride": 16, "q_row_stride": 16, "n_q": 1, "splits": len(o_part), "D": 16, "Bs": 4}

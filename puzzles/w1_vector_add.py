@@ -174,8 +174,7 @@ run(double_kernel, x_ptr=x, y_ptr=y, n=10, BLOCK_SIZE=4, grid=3)
 #
 # **`@triton.jit`.** Triton compiles these lines at the first launch, so on a GPU they do not run as Python. A kernel
 # may use its parameters, arithmetic, comparisons, `for`, `if` and the functions of `tl`. It knows nothing of `torch`,
-# of lists or of your other variables. (Triton also has `while`, `break`, block pointers and scans. This course leaves
-# them out.)
+# of lists or of your other variables. (Triton also has `while`, block pointers and scans. This course leaves them out.)
 #
 # **`(3,)`** is a tuple because a grid may have two or three dimensions. `tl.program_id(0)` counts along the first.
 #

@@ -174,7 +174,7 @@ run(double_kernel, x_ptr=x, y_ptr=y, n=10, BLOCK_SIZE=4, grid=3)
 #
 # **`@triton.jit`**：Triton 在第一次启动时编译这几行，所以在 GPU 上它们不是当作 Python 来执行的。
 # kernel 里能用的有参数、算术、比较、`for`、`if` 和 `tl` 里的函数。它不认识 `torch`，不认识列表，也不
-# 认识外面的其他变量。（Triton 还有 `while`、`break`、块指针和 scan，本课程不用。）
+# 认识外面的其他变量。（Triton 还有 `while`、块指针和 scan，本课程不用。）
 #
 # **`(3,)`** 写成元组，因为网格可以有两维或三维。`tl.program_id(0)` 数的是第一维。
 #
