@@ -80,7 +80,7 @@
 #
 # | PyTorch | Triton | what it does |
 # |---|---|---|
-# | `a @ b` | `tl.dot(a, b)` | the product of two tiles of one type, all sides at least 16, as a tile of fp32 |
+# | `a @ b` | `tl.dot(a, b)` | the product of two tiles of one type, as a tile of fp32; their common side is at least 16 |
 # | `b.T` | `tl.trans(b)` | the tile with its sides exchanged |
 # | `torch.zeros(8, 4)` | `tl.zeros((8, 4), tl.float32)` | a tile of zeros |
 #
