@@ -83,7 +83,7 @@ COMMANDS = {
     "check p1, the same by make": Command([*MAKE, "check", "PUZZLE=p1"]),
     "check p1, right": Command([*CHECKER, "check", *solved("p1")]),
     "check p7, right": Command([*CHECKER, "check", *solved("p7")]),
-    "check, all seven, not started": Command([*CHECKER, "check"]),
+    "check, all puzzles, not started": Command([*CHECKER, "check"]),
     "hint p4": Command([*CHECKER, "hint", "p4"]),
     "progress": Command([*CHECKER, "progress"]),
     "solution p4 --force": Command([*CHECKER, "solution", "p4", "--force"]),
