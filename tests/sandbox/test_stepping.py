@@ -128,6 +128,15 @@ def test_the_recording_ends_where_there_is_no_room_and_the_launch_goes_on() -> N
     assert not np.isnan(result.tensors["y_ptr"]).any()
 
 
+def test_the_recording_ends_where_there_is_no_room_for_numbers() -> None:
+    """What is sent is no longer than may be read, or nothing of any launch would be."""
+    made = stepped(KERNEL.replace("range(0, 2)", "range(0, 200)"), most=2000, constexprs={"BLOCK": 4096})
+    steps = made.results[0].steps
+    assert made.malformed is None and steps is not None and not steps.whole
+    sent = sum(value.numbers.size for value in steps.values if value.numbers is not None)
+    assert protocol.MOST_NUMBERS - 2 * 4096 < sent <= protocol.MOST_NUMBERS
+
+
 @pytest.mark.parametrize(
     ("change", "last"),
     [

@@ -115,7 +115,7 @@ class Recorder:
 
     def _end(self, frame: FrameType, one: _Open) -> None:
         """Note the step that has ended, unless there is no room for it: then nothing more is told."""
-        changed, accesses = {}, []
+        changed, accesses, noted = {}, [], len(self._values)
         for name, value in frame.f_locals.items():
             if name[0] != "_" and (name not in one.held or one.held[name] is not value or _may_change(value)):
                 place = self._place(value, one.held.get(name) is value)
@@ -131,6 +131,7 @@ class Recorder:
         self._left -= 1
         if self._left < 0 or self._numbers < 0:
             self._whole = False
+            del self._values[noted:]
             sys.settrace(None)
             for open_frame in self._open:
                 open_frame.f_trace = None

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 MOST_STEPS = 2_000
-MOST_NUMBERS = 250_000  # in all values of a launch
+MOST_NUMBERS = 500_000  # in all values of a launch
 MOST_OF_VALUE = 4_096  # of a larger one only its form is told
 MOST_TEXT = 4 << 20  # bytes of JSON; an honest one has less than 100 for each step and value
 MOST_NAME = 200  # characters
