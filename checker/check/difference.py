@@ -14,7 +14,7 @@ from checker.course.puzzle import Puzzle
 from checker.course.text import Text
 from checker.course.verdict import Finding, Status
 from checker.judge.difference.comparison import MOST_TRIED, Compared, compared, is_right
-from checker.judge.difference.finding import to_tell, told
+from checker.judge.difference.finding import GENERIC, to_tell, told
 from checker.judge.difference.recordings import cases_of, recordings
 from checker.judge.evidence import Locator
 from checker.judge.requests import launch_of
@@ -52,7 +52,7 @@ def beside(
         seen, cure = _proven(puzzle, program, seen, run) if seen else (None, "")
     except (SandboxFailed, TooBusy):  # the verdict stands without it
         return findings
-    first = seen and to_tell(seen, cure)
+    first = seen and to_tell(seen, cure, nameless=findings[0].id in GENERIC)
     if not (seen and first):
         return findings
     others = (one for one in findings[1:] if one.certain or not cure)  # one thing is wrong, and that is proven

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +24,8 @@ from checker.course.language import ENGLISH, LANGUAGES, speaking
 from checker.course.lesson import emptied, stubs_text
 from checker.course.localised import built, languages
 from checker.course.places import ROOT
-from checker.judge.difference.events import Event, events_of, shape_of_loops
+from checker.judge.difference.events import Event, Kind, events_of, shape_of_loops
+from checker.judge.difference.first import ROUNDED
 from checker.judge.difference.recordings import Recorded, cases_of, file_of, packed, unpacked
 from checker.judge.requests import launch_of
 from checker.publish import hosted
@@ -34,12 +36,16 @@ from checker.report.screen import plain
 from checker.report.terminal import report
 from checker.sandbox.parent import Limits, pytorch_missing
 from checker.sandbox.protocol.device import Device
+from checker.sandbox.protocol.launch import Launch, TensorArgument
+from checker.sandbox.protocol.records import DOT
 from checker.sandbox.protocol.steps import MOST_STEPS
 from checker.submission.definitions import newest
 
 PARTS = "docs/parts"  # of several lessons
 EXAMPLES = {"refused": "tests/wrong/p1_padding_loaded_as_zero.py"}
 CLOSE = 1e-5  # of a block's largest number: as far as machines may differ
+SHAKEN = 2.0**-21  # of each number that a launch is given: four roundings
+SHAKES = 12  # launches: which of two scores is the larger one, all of them say alike once in 2,048 times
 
 
 def example_report(path: Path) -> str:
@@ -106,7 +112,7 @@ def build(root: Path = ROOT) -> list[Path]:
         path = file_of(puzzle_id, root / "checker")
         launches = recorded(puzzle_id, root)
         if launches and not (path.is_file() and alike(unpacked(path.read_bytes()), launches)):
-            wanted[path] = packed(launches)
+            wanted[path] = packed(recorded(puzzle_id, root, SHAKES))
     written = []
     for path, data in wanted.items():
         for old in places.earlier(path):  # another puzzle has taken its number
@@ -121,10 +127,12 @@ def build(root: Path = ROOT) -> list[Path]:
 PATIENT = Limits(patience=100.0)  # nobody waits: a machine may be as slow as it likes
 
 
-def recorded(puzzle_id: str, root: Path = places.ROOT) -> list[Recorded]:
+def recorded(puzzle_id: str, root: Path = places.ROOT, shakes: int = 0) -> list[Recorded]:
     """Return the launches of a puzzle's solution; none of a function that launches kernels.
 
-    A launch that is too long to be recorded whole is left out.
+    A launch that is too long to be recorded whole is left out. Sums of products round differently on other machines,
+    and exp makes much of it where scores are large: such numbers get a spread, from launches with inputs that are as
+    close as roundings (`shakes` of them).
     """
     puzzle = catalog.load(puzzle_id)
     if entry(puzzle_id).launches or (puzzle.pytorch and pytorch_missing()):
@@ -135,11 +143,50 @@ def recorded(puzzle_id: str, root: Path = places.ROOT) -> list[Recorded]:
     for kernel in puzzle.kernels:
         cases = cases_of(puzzle, kernel.name)
         asked = [replace(launch_of(case, puzzle), most_steps=MOST_STEPS) for case in cases]
-        results = launch(program, asked, PATIENT, device=device).results if cases else {}
+        every = [_shaken(one, seed) for seed in range(shakes + 1) for one in asked]
+        results = launch(program, every, PATIENT, device=device).results if cases else {}
         loops = shape_of_loops(program.source, kernel.name)
-        ran = ((case, events_of(program.source, case, results[n])) for n, case in enumerate(cases))
-        found += [Recorded(kernel.name, case.name, loops, programs) for case, programs in ran if programs]
+        for n, case in enumerate(cases):
+            own, *shaken = (events_of(program.source, case, results[at]) for at in range(n, len(every), len(cases)))
+            if shakes and (puzzle.pytorch or (results[n].log.kind == DOT).any()):
+                own = {at: _spread(events, [one[at] for one in shaken]) for at, events in own.items()}
+            found += [Recorded(kernel.name, case.name, loops, own)] if own else []
     return found
+
+
+def _shaken(launch: Launch, seed: int) -> Launch:
+    """Return a launch with other numbers, as close as roundings; of seed 0 itself."""
+    rng = np.random.default_rng(seed)
+
+    def moved(tensor: TensorArgument) -> TensorArgument:
+        if not seed or tensor.values.dtype.kind != "f":
+            return tensor
+        by = 1 + SHAKEN * rng.choice((-1, 1), tensor.values.shape)
+        return replace(tensor, values=(tensor.values * by).astype(tensor.values.dtype))
+
+    return replace(launch, tensors={name: moved(tensor) for name, tensor in launch.tensors.items()})
+
+
+def _spread(events: Sequence[Event], shaken: Sequence[Sequence[Event]]) -> list[Event]:
+    """Return a program's events, names with how far their numbers are from those of launches that were shaken, if that
+    is far.
+
+    A launch that has other events, because a tensor in PyTorch was left as it was, does not count.
+    """
+    same = [other for other in shaken if [*map(_what, other)] == [*map(_what, events)]]
+    return [_with_spread(*one) for one in zip(events, *same, strict=True)]
+
+
+def _what(event: Event) -> tuple[Any, ...]:
+    return event.kind, event.place, event.name, event.numbers is not None and event.numbers.shape
+
+
+def _with_spread(event: Event, *shaken: Event) -> Event:
+    if event.kind is not Kind.NAME or all(_same(event, one, CLOSE / 4) for one in shaken):
+        return event
+    numbers = [one.numbers for one in (event, *shaken) if one.numbers is not None]
+    with np.errstate(invalid="ignore"):
+        return replace(event, spread=np.nan_to_num(np.ptp(numbers, axis=0)))
 
 
 def alike(old: Sequence[Recorded], new: Sequence[Recorded]) -> bool:
@@ -153,8 +200,8 @@ def alike(old: Sequence[Recorded], new: Sequence[Recorded]) -> bool:
     )
 
 
-def _same(old: Event, new: Event) -> bool:
-    if (old.kind, old.place, old.name) != (new.kind, new.place, new.name):
+def _same(old: Event, new: Event, close: float = CLOSE) -> bool:
+    if _what(old) != _what(new):
         return False
     if not np.array_equal(
         old.elements if old.elements is not None else (), new.elements if new.elements is not None else ()
@@ -163,7 +210,6 @@ def _same(old: Event, new: Event) -> bool:
     if old.numbers is None or new.numbers is None:
         return old.numbers is new.numbers
     finite = np.abs(new.numbers[np.isfinite(new.numbers)])
-    close = CLOSE * float(finite.max()) if finite.size else 0.0
-    return old.numbers.shape == new.numbers.shape and np.allclose(
-        old.numbers, new.numbers, CLOSE, close, equal_nan=True
-    )
+    least = close * float(finite.max()) if finite.size else 0.0
+    rounded = 0.0 if old.spread is None else ROUNDED * old.spread
+    return bool(np.isclose(old.numbers, new.numbers, close, least + rounded, equal_nan=True).all())

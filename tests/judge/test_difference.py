@@ -16,6 +16,8 @@ from checker.course.verdict import Differs
 from checker.judge.difference.finding import question
 from checker.judge.difference.recordings import file_of, packed, recordings, unpacked
 from checker.publish.build import alike, recorded
+from checker.sandbox import host
+from checker.sandbox.processes import environment
 from checker.submission.read import from_cells
 from tests.conftest import check_changed, check_kernel, importable
 from tests.kernels import named
@@ -89,6 +91,16 @@ SAID = {
         r"Iterations of the loop in line \d+: 1; in the solution: 2\.",
         "",
     ),
+    "a loop that is left from within": (
+        ("a2", "\n    return O, LSE", "        return O, LSE"),
+        r"Iterations of the loop in line \d+: 1; in the solution: 2\.",
+        "",
+    ),
+    "a loop that ends early here, and late where that does no harm": (
+        ("p7", "for start_q in range(first_q, n_q, Br):", "for start_q in range(0, start_k + Bc, Br):"),
+        r"Iterations of the loop in line \d+: 1; in the solution: 3\.",
+        "",
+    ),
     "a loop with a store behind it": (
         ("a1", "range(0, k, Bk)", "range(0, k - Bk + 1, Bk)"),
         r"Iterations of the loop in line \d+: \d; in the solution: \d\.",
@@ -117,6 +129,16 @@ def test_it_is_said_where_a_kernel_first_differs(said: str, quick: Conditions) -
     found = differs(change, quick)
     assert re.fullmatch(sentence, found.sentence), found.sentence
     assert found.proof == proof
+
+
+def test_two_mistakes_that_leave_nothing_right_are_not_to_be_followed_by_hand(quick: Conditions) -> None:
+    """No launch tells style from them, and no single name cures: the first number that differs is told, unproven."""
+    kernel = named("p2_safe_softmax")
+    finding = check_kernel(replace(kernel, text=kernel.text.replace("exp(x - m)", "exp(m - x)")), quick).findings[0]
+    assert finding.id == "wrong-values" and finding.differs is not None and finding.differs.headline
+    assert re.fullmatch(r"Line \d+, iteration 1 of its loop, makes l \S+; in the solution it is \S+", finding.title)
+    assert finding.differs.proof == "With the solution's l in its place, the result is still wrong."
+    assert finding.question == question("p2", "safe_softmax_kernel", "l") and not finding.hint
 
 
 def test_a_block_does_not_hold_the_same_as_a_number(quick: Conditions) -> None:
@@ -230,6 +252,17 @@ def test_recordings_are_what_the_solutions_do(puzzle: str) -> None:
     """If this fails, `make build` makes them again."""
     if ladder.RUNGS[puzzle].pytorch:
         importable("torch")
+    assert alike(unpacked(file_of(puzzle).read_bytes()), recorded(puzzle))
+
+
+@pytest.mark.parametrize("processor", ["Haswell", "Nehalem"])
+@pytest.mark.parametrize("puzzle", ["p5", "p6", "b3"])
+def test_recordings_are_what_the_solutions_do_on_other_processors(
+    puzzle: str, processor: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sums of products are rounded in another order there, which the exponentials of large scores show."""
+    variables = {"OPENBLAS_CORETYPE": processor}
+    monkeypatch.setattr(host, "environment", lambda folder: environment(folder) | variables)
     assert alike(unpacked(file_of(puzzle).read_bytes()), recorded(puzzle))
 
 

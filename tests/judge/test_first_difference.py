@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checker.judge.difference.events import Event, Kind, Numbers
-from checker.judge.difference.first import alike, differences, paired, values
+from checker.judge.difference.first import SAME, alike, differences, paired, values
 
 NAMES = ("m", "l", "acc", "x")
 SOLUTIONS = {"acc": "Oi"} | {name: name for name in NAMES if name != "acc"}
@@ -105,3 +105,15 @@ def test_a_name_is_paired_by_what_it_holds_only_if_that_is_no_chance(events: lis
     several = max(one.place[1] for one in events if len(one.place) > 1) > 0
     names = paired({0: renamed}, {0: solution(events)})
     assert names.get("mystery") == "x" or not several
+
+
+def test_what_machines_round_differently_does_not_differ_and_is_not_the_same() -> None:
+    """The solution's numbers have a spread, each its own: what is far outside of it differs."""
+    mine = Event(Kind.NAME, (0,), "p", 3, np.array([0.4, 0.5, 0.75]))
+    right = replace(mine, line=0, numbers=np.array([0.4, 0.5, 0.74]), spread=np.array([0.0, 0.0, 0.01]))
+    assert differences({0: [mine]}, {0: [right]}, {"p": "p"}, [0]) == []
+    assert alike({0: [mine]}, {0: [right]}, {"p": "p"}) == {("p", 1, 0): True}
+    assert alike({0: [mine]}, {0: [right]}, {"p": "p"}, SAME) == {("p", 1, 0): False}
+    for numbers, index in (([0.41, 0.5, 0.74], (0,)), ([0.4, 0.5, np.inf], (2,)), ([0.4, 0.5, 0.0], (2,))):
+        [found] = differences({0: [replace(mine, numbers=np.array(numbers))]}, {0: [right]}, {"p": "p"}, [0])
+        assert found.index == index

@@ -39,6 +39,7 @@ class Compared:
     every: list[Difference]  # in order of time, from the program on that stored the first wrong element
     informative: list[Difference]  # of these, what no launch that came out right has
     same_loops: bool
+    any_right: bool  # of the launches
 
     @property
     def alike(self) -> tuple[list[str], list[str]]:
@@ -123,12 +124,12 @@ def compared(
     every = differences(yours, right.programs, names, _order(wrong, yours))
     same_loops = shape_of_loops(source, kernel) == loops
     borne_out = [alike(own, other.programs, names) for other, own in good]
-    style = {(d.kind, d.name, d.later) for other, own in good for d in differences(own, other.programs, names, own)}
+    style = {_sort(one) for other, own in good for one in differences(own, other.programs, names, own)}
 
     def tells(one: Difference) -> bool:
         if (
             one.kind is Kind.EXACT
-            or (one.kind, one.name, one.later) in style
+            or _sort(one) in style
             or (one.kind not in (Kind.LOAD, Kind.STORE) and not same_loops)
         ):
             return False
@@ -142,7 +143,13 @@ def compared(
         named = one.kind in (Kind.NAME, Kind.LEFT)
         return not named or any(held.get((one.name, len(one.place), one.later)) for held in borne_out)
 
-    return Compared(case, wrong, yours, right, names, every, list(filter(tells, every)), same_loops)
+    return Compared(case, wrong, yours, right, names, every, list(filter(tells, every)), same_loops, bool(good))
+
+
+def _sort(one: Difference) -> tuple[Kind, str, int, bool]:
+    """Return what differences that are one matter of style share; of loads, stores and loops also: more or fewer."""
+    fewer = one.yours < one.right if one.kind is Kind.LOOP else not one.line
+    return one.kind, one.name, one.later, fewer
 
 
 def _in_time(events: Sequence[Event]) -> list[str]:

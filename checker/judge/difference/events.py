@@ -54,6 +54,7 @@ class Event:
     numbers: Numbers | None = None  # of a name; of a loop, its iterations
     elements: Elements | None = None  # loaded or stored: their numbers in the dense tensor, each once
     step: int = 0  # of its program, counted from 0; of a loop, the last look at its head
+    spread: Numbers | None = None  # of a name of the solution: how far each number moves with the inputs' last digits
 
 
 Programs = Mapping[int, Sequence[Event]]  # by program
@@ -105,13 +106,14 @@ def _events(
     steps: Sequence[Step], recorded: Steps, log: AccessLog, loops: Mapping[int, int], names: Sequence[str]
 ) -> Iterator[Event]:
     """Yield the events of one program. Names that a function of the submission's own holds are left out."""
-    levels = [_Level(0, 1 << 31)]
+    levels, before = [_Level(0, 1 << 31)], 0  # `before`: the last step of the kernel itself
     starts = np.concatenate(([0], np.cumsum(log.distinct)))
 
     for n, step in enumerate(steps):
         if step.depth == 0:
             while not levels[-1].first <= step.line <= levels[-1].last:
-                yield _ended(levels)
+                yield _ended(levels, before)
+            before = n
             if step.line in loops and (len(levels) == 1 or levels[-1].first != step.line):
                 levels[-1].begun += 1
                 levels.append(_Level(step.line, loops[step.line]))
@@ -131,7 +133,7 @@ def _events(
                 if (of := _kind(value)) and not (of is Kind.EXACT and step.line in loops):  # a loop's own variable
                     yield Event(of, _place(levels), name, step.line, value.numbers, step=n)
     while len(levels) > 1:
-        yield _ended(levels)
+        yield _ended(levels, before)
 
 
 def _kind(value: Value) -> Kind | None:
@@ -143,10 +145,13 @@ def _kind(value: Value) -> Kind | None:
     return Kind.EXACT if value.type in MASKS or (value.type in INTEGERS and value.numbers.size == 1) else None
 
 
-def _ended(levels: list[_Level]) -> Event:
-    """Return the end of the innermost loop: its head was looked at once more than it was gone through."""
+def _ended(levels: list[_Level], before: int) -> Event:
+    """Return the end of the innermost loop: its head was looked at once more than it was gone through.
+
+    Unless the last step before it is of its body: it was left from there, by `return` or `break`.
+    """
     loop = levels.pop()
-    iterations = np.array(float(max(loop.iteration, 0)))
+    iterations = np.array(float(loop.iteration + (before != loop.head)))
     return Event(Kind.LOOP, _place(levels), "", loop.first, iterations, step=loop.head)
 
 

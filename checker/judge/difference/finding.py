@@ -31,12 +31,20 @@ ONE = 2e-2  # a factor that is nearer to 1 is rounding
 MOST_SHOWN = 3  # names of which a line is made
 
 
-def to_tell(seen: Compared, cure: str) -> Difference | None:
-    """Return the difference to report: the name that cures, else the first one; else the stored value."""
+def to_tell(seen: Compared, cure: str, *, nameless: bool) -> Difference | None:
+    """Return the difference to report: the name that cures, else the first one; else the stored value.
+
+    Where no launch came out right, nothing tells style from mistakes. A finding that names none (`nameless`) says even
+    so which name first holds another number: the numbers are true, and there is nothing better.
+    """
     if cure:
         return next(one for one in (*seen.informative, *seen.every) if one.kind in NAMED and one.name == cure)
     if seen.informative:
         return seen.informative[0]
+    if nameless and seen.same_loops and not seen.any_right:
+        finite = (one for one in seen.every if one.kind in (Kind.NAME, Kind.LEFT) and np.isfinite(one.right))
+        if first := next(finite, None):
+            return first
     if any(one.kind is not Kind.EXACT for one in seen.every) or not seen.same_loops or seen.wrong is None:
         return None
     name = seen.wrong.first

@@ -14,6 +14,7 @@ from checker.judge.difference.events import NAMED, Elements, Event, Kind, Number
 LEAST = 1e-37  # what is smaller, fp32 holds with few digits
 CLOSE = 1e-4  # of the largest number of a block: what is further apart differs
 SAME = 1e-6  # what is further apart is not said to be the same, though it may be rounding
+ROUNDED = 2  # times its spread: as far apart are two numbers that are rounded differently
 # What the same thing is often called. A name's underscores and capitals do not count.
 _ALSO_CALLED = {
     "s": "qk score scores sij",
@@ -65,6 +66,7 @@ class Held:
     right: Numbers | None  # in the form of yours; None if they cannot be compared
     apart: tuple[tuple[int, ...], float, float] | None  # index of the first number that differs, yours, the solution's
     later: int = 0  # how often the name is assigned again in that iteration
+    spread: Numbers | None = None  # of the solution's numbers
 
 
 def paired(yours: Programs, right: Programs) -> dict[str, str]:
@@ -99,10 +101,9 @@ def alike(
     for program, events in yours.items():
         for one in held(events, right.get(program, ()), names):
             if one.seen is one.own and one.own.kind is Kind.NAME:
-                key = one.own.name, len(one.own.place), one.later
-                same[key] = (
-                    same.get(key, True) and one.right is not None and not _apart(one.own.numbers, one.right, close)
-                )
+                key, spread = (one.own.name, len(one.own.place), one.later), None if close < CLOSE else one.spread
+                apart = one.right is None or _apart(one.own.numbers, one.right, close, spread)
+                same[key] = same.get(key, True) and not apart
     return same
 
 
@@ -140,8 +141,9 @@ def held(yours: Sequence[Event], right: Sequence[Event], names: Mapping[str, str
             if others := theirs.get((event.place, names.get(own.name, "")), ()):
                 other = others[-1 - later]
                 fitting = _fitting(own.numbers, other.numbers)
-                apart = _apart(own.numbers, other.numbers, 0.0 if other.kind is Kind.EXACT else CLOSE)
-                yield Held(event, own, fitting and fitting[1], apart, later)
+                close = 0.0 if other.kind is Kind.EXACT else CLOSE
+                apart = _apart(own.numbers, other.numbers, close, other.spread)
+                yield Held(event, own, fitting and fitting[1], apart, later, other.spread)
 
 
 def _of_program(program: int, yours: Programs, right: Programs, names: Mapping[str, str]) -> Iterator[Difference]:
@@ -217,7 +219,9 @@ def _holds(yours: Programs, name: str, right: Programs, other: str) -> bool:
         for (place, own), event in _last(yours[program]).items():
             if own != name or (partner := there.get((place, other))) is None:
                 continue
-            if _fitting(event.numbers, partner.numbers) is None or _apart(event.numbers, partner.numbers):
+            if _fitting(event.numbers, partner.numbers) is None or _apart(
+                event.numbers, partner.numbers, spread=partner.spread
+            ):
                 return False
             informative |= set() if _plain(event.numbers) else {place}
     return len(informative) > 1 or any(len(place) == 1 for place in informative)  # one iteration alone may be chance
@@ -241,16 +245,21 @@ def _fitting(yours: Numbers | None, right: Numbers | None) -> tuple[Numbers, Num
 
 
 def _apart(
-    yours: Numbers | None, right: Numbers | None, close: float = CLOSE
+    yours: Numbers | None, right: Numbers | None, close: float = CLOSE, spread: Numbers | None = None
 ) -> tuple[tuple[int, ...], float, float] | None:
-    """(index of the first number that differs, yours, the solution's); None if they are as good as equal."""
+    """(index of the first number that differs, yours, the solution's); None if they are as good as equal.
+
+    `spread`: of the solution's numbers.
+    """
     fitting = _fitting(yours, right)
     if fitting is None or yours is None:
         return None
     a, b = fitting
     finite = np.abs(b[np.isfinite(b)])
     largest = float(finite.max()) if finite.size else 1.0
-    differs = ~np.isclose(a, b, rtol=close, atol=close * largest / 50 + LEAST, equal_nan=True)
+    rounded = _fitting(yours, spread)
+    least = close * largest / 50 + LEAST + (ROUNDED * rounded[1] if rounded else 0.0)
+    differs = ~np.isclose(a, b, rtol=close, atol=least, equal_nan=True)
     if not differs.any():
         return None
     at = int(np.argmax(differs))

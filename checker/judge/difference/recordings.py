@@ -110,7 +110,7 @@ def packed(launches: Iterable[Recorded]) -> bytes:
             for event in own:
                 shape = None if event.numbers is None else event.numbers.shape
                 steps = None if event.elements is None else np.diff(event.elements, prepend=0)
-                places = numbers.place(event.numbers), elements.place(steps)
+                places = numbers.place(event.numbers), elements.place(steps), numbers.place(event.spread)
                 events.append([program, event.kind.value, event.place, event.name, shape, *places])
         told.append([one.kernel, one.case, one.loops, events])
     file = io.BytesIO()
@@ -134,10 +134,11 @@ def unpacked(file: bytes) -> list[Recorded]:
     found = []
     for kernel, case, loops, events in told:
         programs: dict[int, list[Event]] = {}
-        for program, kind, place, name, shape, held, touched in events:
-            own = None if shape is None else numbers[held].reshape(shape)
+        for program, kind, place, name, shape, held, touched, apart in events:
+            own, spread = (None if at < 0 else numbers[at].reshape(shape) for at in (held, apart))
             of = None if touched < 0 else np.cumsum(elements[touched])
-            programs.setdefault(program, []).append(Event(Kind(kind), tuple(place), name, 0, own, of))
+            event = Event(Kind(kind), tuple(place), name, 0, own, of, spread=spread)
+            programs.setdefault(program, []).append(event)
         found.append(Recorded(kernel, case, loops, programs))
     return found
 
