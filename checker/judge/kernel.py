@@ -185,13 +185,15 @@ def _on_values(
 ) -> list[Note]:
     """Return notes on wrong values, and on lost digits."""
     failed = [one.case for one in evidence if one.case.id in observed.failed]
-    notes = name_wrong(puzzle, wrong, failed, right, where)
+    others = [one for one in observed.wrong if one.case.id not in diagnosed]
+    notes = name_wrong(puzzle, wrong, failed, right, where, others)
     named = any(note.finding.named for note in notes)
     if observed.losses and not named:
         # What is wrong with such inputs may come of the digits that are lost: one thing at a time.
         lossy = {loss.case for loss in observed.losses if not loss.of_sizes}
         types = {_input_type(case) for case in failed if case.id in lossy}
-        notes = name_wrong(puzzle, [w for w in wrong if _input_type(w.case) not in types], failed, right, where)
+        wrong_there = [one for one in wrong if _input_type(one.case) not in types]
+        notes = name_wrong(puzzle, wrong_there, failed, right, where, others)
         if notes:  # no digit is lost there, and it is wrong all the same
             return [*notes, *(loss for loss in observed.losses if loss.case in diagnosed and loss.of_sizes)]
     explained = {one.case.id for one in wrong} if named else set()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
@@ -48,6 +48,10 @@ class Models:
     def explains_all(self, sign: Writes, items: list[Wrong]) -> bool:
         """Return whether it explains each of these cases."""
         return all(self.explains(sign, item) for item in items)
+
+    def explained(self, signs: Iterable[Writes], items: Iterable[Wrong]) -> int:
+        """Return how many cases one of these explains."""
+        return sum(any(self.explains(sign, item) for sign in signs) for item in items)
 
     def explains(self, sign: Writes, item: Wrong) -> bool:
         """Return whether the kernel wrote in this case what this idea gives, and is wrong by that."""

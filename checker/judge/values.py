@@ -6,6 +6,7 @@ something else. A case without an explanation is located only if there is no nam
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from checker.course.case import Case
@@ -26,10 +27,17 @@ LARGEST_COMPARED = 1 << 17  # elements of all tensors of such a case
 _Named = list[tuple[Idea[Writes], list[Wrong]]]
 
 
-def name_wrong(puzzle: Puzzle, items: list[Wrong], failed: list[Case], right: list[Case], where: Locator) -> list[Note]:
+def name_wrong(
+    puzzle: Puzzle,
+    items: list[Wrong],
+    failed: list[Case],
+    right: list[Case],
+    where: Locator,
+    others: Sequence[Wrong] = (),
+) -> list[Note]:
     """Notes on outputs that differ from the reference, in the cases that are worth a diagnosis.
 
-    `failed` are all cases that did not come out right, `right` those that did.
+    `failed` are all cases that did not come out right, `right` those that did; `others`: what is wrong in further ones.
     """
     if not items:
         return []
@@ -47,7 +55,23 @@ def name_wrong(puzzle: Puzzle, items: list[Wrong], failed: list[Case], right: li
         named = _named_by_sizes(models, items, informative, [case for case in right if not case.informative])
     if not named:
         return [located(items, failed, right, where)]
+    named = [(_variant(models, idea, explained, informative, others), explained) for idea, explained in named]
     return [Note(_finding(models, idea, explained, where)) for idea, explained in named]
+
+
+def _variant(
+    models: Models, idea: Idea[Writes], explained: list[Wrong], right: list[Case], others: Sequence[Wrong]
+) -> Idea[Writes]:
+    """Return the variant of an idea that explains the same cases, and of others the most: of two heads say, all have
+    the keys of the first one, and so have those that share keys in pairs.
+    """
+    small = {one.case.title: one for one in others if _size(one.case) <= LARGEST_COMPARED}
+    variants = [idea]
+    for own in models.possible(lambda _: True):
+        if own.misconception.id == idea.misconception.id and own.misconception is not idea.misconception:
+            signs = [sign for sign in own.signs if not any(models.refuted(sign, case) for case in right)]
+            variants += [replace(own, signs=signs)] if models.explained(signs, explained) == len(explained) else []
+    return max(variants, key=lambda one: models.explained(one.signs, small.values())) if len(variants) > 1 else idea
 
 
 def _finding(models: Models, idea: Idea[Writes], explained: list[Wrong], where: Locator) -> Finding:

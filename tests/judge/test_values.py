@@ -90,6 +90,22 @@ def test_of_several_signs_the_one_that_explains_is_told() -> None:
     assert note.finding.where.line == LOADS
 
 
+def tripled_in_narrow_ones(case: Case) -> dict[str, Array]:
+    return tripled(case) if right(case).shape[1] < 7 else {"y_ptr": right(case).astype(np.float64)}
+
+
+def test_of_variants_that_fit_alike_the_one_that_fits_elsewhere_is_told() -> None:
+    variants = [
+        replace(idea("tripled", Writes(made)), title=title)
+        for title, made in (("in narrow ones", tripled_in_narrow_ones), ("everywhere", tripled))
+    ]
+    small, large = (item(one, tripled(one)["y_ptr"]) for one in (SMALL, LARGE))
+    told = [name_wrong(puzzle(*variants), [small], [SMALL], [], where, others) for others in ([], [large])]
+    assert [note.finding.title for [note] in told] == ["in narrow ones", "everywhere"]
+    [note] = name_wrong(puzzle(*variants), [small], [SMALL], [LARGE], where, [large])  # which a launch refutes
+    assert note.finding.title == "in narrow ones"
+
+
 def test_of_cases_that_tell_little_one_idea_must_explain_all() -> None:
     cases = [case(f"{n}", n, (4, n), informative=False) for n in (7, 8, 9, 10, 11, 12)]
     items = [item(one, last_column_lost(one)["y_ptr"]) for one in cases]

@@ -90,13 +90,16 @@ def _whole_seen(s: Array, v: Array, case: Case) -> Outputs:
         return attention(np.where(kept, s, -np.inf), v, case)
 
 
-def _with_keys_of_head_0(case: Case, of: str = "kv") -> Outputs:
-    k, v = (
-        np.repeat(wide(case, name)[:1], shape_of(case).heads, axis=0) if name in of else wide(case, name)
-        for name in "kv"
-    )
+def _with_keys_of(case: Case, head: Callable[[int], int], of: str = "kv") -> Outputs:
+    """Return the outputs if each head has K, V or both of `head` of it."""
+    other = [head(n) for n in range(shape_of(case).heads)]
+    k, v = (wide(case, name)[other] if name in of else wide(case, name) for name in "kv")
     s = float(case.scalars["scale"]) * (wide(case, "q") @ k.swapaxes(1, 2)) + bias(case)
     return of_scores(case, s, sees(case), v)
+
+
+def _keys_of(head: Callable[[int], int], of: str = "kv") -> Writes:
+    return Writes(lambda case: _with_keys_of(case, head, of))
 
 
 def _of_head_0(s: Array, v: Array, case: Case) -> Outputs:
@@ -206,9 +209,10 @@ SCORES = (
     ),
     idea("whole-tiles-only/unwritten", Unwritten(_without_whole_tiles)),
     idea("only-one-head", from_scores(_of_head_0)),
-    idea("only-one-head/k-and-v", Writes(lambda case: _with_keys_of_head_0(case))),
-    idea("only-one-head/v", Writes(lambda case: _with_keys_of_head_0(case, "v"))),
-    idea("only-one-head/k", Writes(lambda case: _with_keys_of_head_0(case, "k"))),
+    idea("only-one-head/k-and-v", _keys_of(lambda _: 0)),
+    idea("only-one-head/v", _keys_of(lambda _: 0, "v")),
+    idea("only-one-head/k", _keys_of(lambda _: 0, "k")),
+    idea("only-one-head/grouped", _keys_of(lambda head: head // 2), _keys_of(lambda head: head % 2)),
     idea("keys-and-values-exchanged", Writes(_keys_and_values_exchanged)),
     idea("k-not-transposed", Raises(_SIDES_OF_DOT, Q_K)),
     idea("dot-shapes-do-not-fit", Raises(_SIDES_OF_DOT, Q_K_V)),
