@@ -75,8 +75,8 @@
 #
 # **A split without keys.** With 50 keys in 4 splits of 20, split 3 begins at key 60. Its loop has no iteration, so `l`
 # and O are 0, and $0 / 0$ would make NaN of all O in the merge. Store O = 0 and LSE = $-\infty$, the neutral element of
-# ⊕. Guard the division as in p6; $m + \log l$ is $-\infty$ by itself. Split 0 always has keys, so $l$ is at least 1 in
-# the merge.
+# ⊕. Guard the division as in p6; $m + \log l$ is $-\infty$ by itself. Some part, not always the first,
+# has keys, so $l$ is at least 1.
 #
 # **Where a part is stored.** Parts are fp32 and contiguous, of the shapes `(splits, heads, n_q, D)` and
 # `(splits, heads, n_q)`. So the row of a query is $(\text{split} \cdot \text{heads} + \text{head}) \cdot n_q +

@@ -113,6 +113,7 @@ class Differs:
     where: Where  # and the first wrong element of that launch; without a line: it never does what the solution's does
     step: int | None  # of that program, counted from 0, if it is seen in one
     iteration: int | None  # of the innermost loop around the line, counted from 1
+    outer: int | None  # of the loop around that one
     case: str  # if the finding was seen with another one
     element: str  # that differs first; of loads and stores, the first and the last
     name: str  # that it belongs to
@@ -129,11 +130,12 @@ class Differs:
     def sentence(self) -> str:
         """Return the difference in a sentence, with both values."""
         at, program = self.where.line, self.where.program or ()
-        line = f"Line {at}" + (f", iteration {self.iteration} of its loop," if self.iteration else "")
+        outer = f", in iteration {self.outer} of the outer one" if self.outer else ""
+        line = f"Line {at}" + (f", iteration {self.iteration} of its loop{outer}," if self.iteration else "")
         if self.what == "name":
             return f"{line} makes {self.element} {self.yours}; in the solution it is {self.right}."
         if self.what == "left":
-            loop = f"Iteration {self.iteration} of the loop in line {at}"
+            loop = f"Iteration {self.iteration} of the loop in line {at}" + (outer and f"{outer},")
             return f"{loop} leaves {self.element} {self.yours}; in the solution it is {self.right}."
         if self.what == "loop":
             return f"Iterations of the loop in line {at}: {self.yours}; in the solution: {self.right}."

@@ -215,7 +215,7 @@ def _shape_of_error(item: Wrong, name: str, only_in_half: bool) -> str:
         with np.errstate(all="ignore"):
             factor = a / b
             if np.all(a == 0):
-                return f"Each wrong {row} is 0 throughout: nothing was added to it, or it was divided by infinity."
+                return f"Each wrong {row} is 0 throughout: set to 0, never added to, or divided by infinity."
             if np.isfinite(a).all() and _constant_along_rows(factor):
                 low, high = _range(factor)
                 own = f"one factor ({low})" if low == high else f"a factor of its own ({low} to {high})"

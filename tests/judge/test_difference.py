@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from checker.check import Conditions, check
-from checker.course import ladder
+from checker.course import ladder, places
 from checker.course.verdict import Differs
 from checker.judge.difference.finding import question
 from checker.judge.difference.recordings import file_of, packed, recordings, unpacked
@@ -83,7 +83,7 @@ SAID = {
     ),
     "a name in PyTorch": (
         ("a2", "li = alpha * li + Pij", "li = li + Pij"),
-        r"Line \d+, iteration 2 of its loop, makes li\[0, 0, 1, 0\] [\d.]+; in the solution it is [\d.]+\.",
+        r"Line \d+, iteration 2 of its loop, in iteration 1 of the outer one, makes li\[0, 0, 1, 0\] [\d.]+; .*",
         "With the solution's li in its place, the rest of this launch is right.",
     ),
     "a loop in PyTorch": (
@@ -144,6 +144,31 @@ def test_two_mistakes_that_leave_nothing_right_are_not_to_be_followed_by_hand(qu
 def test_a_block_does_not_hold_the_same_as_a_number(quick: Conditions) -> None:
     change = "p3", "m_new = tl.maximum(m, tl.max(x, axis=0))", "m_new = tl.maximum(m, x)"
     assert differs(change, replace(quick, targets=())).proof == "Until then the solution holds the same in x."
+
+
+def test_a_value_without_a_counterpart_is_not_the_same(quick: Conditions) -> None:
+    store = "    tl.store(dq_ptr + q_offsets, scale * dQi, mask=q_mask)"
+    change = "p7", store, f"    dQi = tl.where((queries == 0)[:, None], 0.0, dQi)\n{store}"
+    proof = differs(change, replace(quick, targets=())).proof
+    assert "dSij" in proof and "dQi" not in proof
+
+
+def test_the_iterations_of_both_loops_are_told(quick: Conditions) -> None:
+    change = "p5", "keys[None, :] < n_k, Sij, -float", "keys[None, :] < n_k - 1, Sij, -float"
+    assert ", iteration 1 of its loop, in iteration 2 of the outer one, makes Sij" in differs(change, quick).sentence
+
+
+def test_what_is_a_product_is_not_made_of_single_numbers(quick: Conditions) -> None:
+    hidden = 'Sij = tl.where(keys[None, :] < n_k, Sij, -float("inf"))'
+    load = "Kj = tl.load(k_head + kv_offsets, mask=keys[:, None] < n_k, other=0.0)"
+    text = places.solution("a3").read_text().replace(load, load.replace("0.0", "-float('inf')")).replace(hidden, "")
+    [first, *_] = check("a3", from_cells([("code", text)], "kernel.py", numbered=False), quick).verdict.findings
+    assert first.differs is not None and first.differs.yours == "nan" and "made of" not in " ".join(first.differs.told)
+
+
+def test_a_factor_holds_where_the_solution_has_zeros_too(quick: Conditions) -> None:
+    change = "b2", "dPij = Zij * tl.dot(dOi, tl.trans(Vj))", "dPij = tl.dot(dOi, tl.trans(Vj))"
+    assert differs(change, quick).relates is None
 
 
 def test_what_is_a_hundred_thousandth_apart_does_not_hold_the_same(quick: Conditions) -> None:

@@ -47,7 +47,15 @@ class Compared:
         own = {event.name for events in self.yours.values() for event in events if event.kind is Kind.NAME}
         every = alike(self.yours, self.right.programs, self.names, SAME).items()
         held = [(name, same) for (name, _, later), same in every if not later]
-        return sorted({n for n, _ in held} - {n for n, same in held if not same}), sorted(own - self.names.keys())
+        there = {(n, one.place, one.name) for n, events in self.right.programs.items() for one in events}
+        alone = {
+            one.name
+            for n, events in self.yours.items()
+            for one in events
+            if one.kind is Kind.NAME and (n, one.place, self.names.get(one.name)) not in there
+        }
+        differ = alone.union(name for name, same in held if not same)
+        return sorted({name for name, _ in held} - differ), sorted(own - self.names.keys())
 
     @property
     def candidates(self) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -75,6 +76,7 @@ def told(puzzle_id: str, finding: Finding, seen: Compared, first: Difference, cu
         place,
         first.step,
         first.place[-2] + 1 if len(first.place) > 1 and first.kind is not Kind.LOOP else None,
+        first.place[-4] + 1 if len(first.place) > 3 and first.kind is not Kind.LOOP else None,
         "",
         _element(seen.case, first),
         tensor_name(first.name),
@@ -221,11 +223,14 @@ def birth(events: Sequence[Event], right: Sequence[Event], text: Text, one: Diff
 
 
 def _read(before: Sequence[Event], text: Text, event: Event, index: tuple[int, ...]) -> Iterator[tuple[str, float]]:
-    """Yield the names that a line reads, each with the number that an element is made of, if shapes leave no doubt."""
+    """Yield the names that a line reads, each with the number that an element is made of, if shapes leave no doubt.
+
+    An element of a product is made of a whole row and a whole column.
+    """
     now = {one.name: one.numbers for one in before if one.kind is Kind.NAME and one.numbers is not None}
     assert event.numbers is not None
     for assignment in text.assignments:
-        if assignment.line != event.line:
+        if assignment.line != event.line or any(map(_multiplies, ast.walk(assignment.value))):
             continue
         for name in sorted({*names_in(assignment.value), *([assignment.target] if assignment.adds else [])}):
             if (numbers := now.get(name)) is None:
@@ -239,6 +244,10 @@ def _read(before: Sequence[Event], text: Text, event: Event, index: tuple[int, .
                 yield name, float(numbers[at])
             elif numbers.ndim == 1 and event.numbers.shape.count(numbers.size) == 1:
                 yield name, float(numbers[index[event.numbers.shape.index(numbers.size)]])
+
+
+def _multiplies(node: ast.AST) -> bool:
+    return isinstance(node, ast.MatMult) or getattr(node, "attr", "") in ("dot", "matmul", "einsum")
 
 
 def _beside(yours: Programs, right: Programs, own: str, other: str) -> tuple[Numbers, Numbers]:
@@ -267,10 +276,12 @@ def _tells(numbers: Numbers) -> bool:
 
 def _factor(a: Numbers, b: Numbers) -> float | None:
     """Return the factor by which all numbers are off; None if there is none."""
-    both = np.isfinite(a) & np.isfinite(b) & (np.abs(b) > 1e-12)
-    if not _tells(b[both]):
+    finite = np.isfinite(a) & np.isfinite(b)
+    a, b = a[finite], b[finite]
+    if not _tells(b):
         return None
-    factor = float(np.median(a[both] / b[both]))
-    if factor == 0 or abs(factor - 1) < ONE or not np.allclose(a[both], factor * b[both], rtol=CLOSE, atol=1e-9):
+    large = np.abs(b) > 1e-12
+    factor = float(np.median(a[large] / b[large]))
+    if factor == 0 or abs(factor - 1) < ONE or not np.allclose(a, factor * b, rtol=CLOSE, atol=1e-9):
         return None
     return factor
