@@ -102,7 +102,7 @@ def test_the_invariant_catches_what_a_loose_tolerance_lets_through(
 
 
 IN_HALF = {
-    "p3_normaliser_in_half": "fp16",
+    "p3_normaliser_in_half": "fp16, every length",
     "p4_lanes_added_in_half": "fp16, a sum of small terms",
     "p5_output_rounded": "fp16",
     "p7_dp_in_half": "dk_dv: fp16, large dP",
